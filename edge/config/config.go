@@ -1,0 +1,107 @@
+// Package config turns the flags of `edge serve` into one checked, immutable
+// value. It opens nothing and listens on nothing: what it refuses, it refuses
+// by looking at the values alone.
+//
+// config.go is the value and its checks, flags.go the flags, limits.go every
+// maximum with its reason, values.go the spellings of sizes and addresses.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"runtime"
+)
+
+// Config is what the operator decided. It is made by New and Flags, checked
+// once by Check, and never changed after that: workers share it by pointer.
+type Config struct {
+	Site string // tar file or directory to serve; empty: the page that says what to do
+
+	Listen       []netip.AddrPort // TLS; an unspecified IPv6 address takes IPv4 too
+	HTTP         []netip.AddrPort // plain HTTP; usually none
+	HTTPRedirect bool             // HTTP answers with a redirect to https and nothing else
+
+	CertDir   string // PEM pairs; empty only with Dev
+	StrictSNI bool   // a name without a certificate is refused, not given the default one
+	Dev       bool   // a development authority and certificate in StateDir
+	StateDir  string // what edge itself makes and keeps
+
+	Workers int // reactors, each on its own thread
+
+	Limits   Limits
+	Timeouts Timeouts
+}
+
+// New returns the defaults.
+func New() *Config {
+	return &Config{
+		Listen:   []netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:8443")},
+		StateDir: ".state",
+		Workers:  runtime.GOMAXPROCS(0),
+		Limits:   defaultLimits(),
+		Timeouts: defaultTimeouts(),
+	}
+}
+
+// DevDir is the folder of the development authority and its certificate.
+func (c *Config) DevDir() string { return filepath.Join(c.StateDir, "dev") }
+
+// workersMax is far above any machine; it catches a slip of the finger before a
+// thousand rings are made.
+const workersMax = 1024
+
+// Check reports the first thing that cannot work, in one line that says what to
+// do about it.
+func (c *Config) Check() error {
+	if err := c.checkCertificates(); err != nil {
+		return err
+	}
+	if c.Workers < 1 || c.Workers > workersMax {
+		return fmt.Errorf("--workers %d: give a number from 1 to %d", c.Workers, workersMax)
+	}
+	if len(c.Listen) == 0 {
+		return errors.New("--listen is empty: give an address such as 0.0.0.0:8443")
+	}
+	if c.HTTPRedirect && len(c.HTTP) == 0 {
+		return errors.New("--http-redirect needs a plain address to redirect from: add --http 0.0.0.0:8080")
+	}
+	if err := c.checkAddresses(); err != nil {
+		return err
+	}
+	if err := c.Limits.check(); err != nil {
+		return err
+	}
+	return c.Timeouts.check()
+}
+
+func (c *Config) checkCertificates() error {
+	switch {
+	case c.CertDir == "" && !c.Dev:
+		return errors.New("no certificates: give --cert-dir DIR with PEM files, or --dev for a development certificate")
+	case c.CertDir != "" && c.Dev:
+		return errors.New("--dev and --cert-dir exclude each other: leave one out")
+	case c.Dev && c.StateDir == "":
+		return errors.New("--state-dir is empty: --dev keeps its authority there")
+	}
+	return nil
+}
+
+// checkAddresses refuses an address that is given twice. Port 0 asks the kernel
+// for a free port, and may be asked for again.
+func (c *Config) checkAddresses() error {
+	seen := map[netip.AddrPort]string{}
+	for _, set := range []struct {
+		flag  string
+		addrs []netip.AddrPort
+	}{{"--listen", c.Listen}, {"--http", c.HTTP}} {
+		for _, a := range set.addrs {
+			if first, ok := seen[a]; ok && a.Port() != 0 {
+				return fmt.Errorf("%s %s: already taken by %s: give each address once", set.flag, a, first)
+			}
+			seen[a] = set.flag
+		}
+	}
+	return nil
+}

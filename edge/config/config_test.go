@@ -1,0 +1,155 @@
+package config
+
+import (
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// parse is what serve does with its arguments.
+func parse(args ...string) (*Config, error) {
+	c := New()
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	fs.SetOutput(discard{})
+	for _, g := range c.Flags() {
+		fs.AddFlagSet(g.Flags)
+	}
+	if err := fs.Parse(args); err != nil {
+		return nil, err
+	}
+	return c, c.Check()
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+func TestDefaultsAreLegal(t *testing.T) {
+	c, err := parse("--dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Workers < 1 {
+		t.Errorf("Workers = %d by default", c.Workers)
+	}
+	if want := []netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:8443")}; !reflect.DeepEqual(c.Listen, want) {
+		t.Errorf("Listen = %v, want %v", c.Listen, want)
+	}
+	if c.Limits.HelloBytes != 65536 || c.Timeouts.Idle != 75*time.Second {
+		t.Errorf("limits %+v timeouts %+v: the tables do not reach the structs", c.Limits, c.Timeouts)
+	}
+}
+
+func TestEveryLimitIsAFlag(t *testing.T) {
+	count := reflect.TypeOf(Limits{}).NumField()
+	if len(limitRows) != count {
+		t.Errorf("%d limits have a row, the struct has %d fields", len(limitRows), count)
+	}
+	if n := reflect.TypeOf(Timeouts{}).NumField(); len(timeoutRows) != n {
+		t.Errorf("%d timeouts have a row, the struct has %d fields", len(timeoutRows), n)
+	}
+	places := map[any]string{}
+	var l Limits
+	for _, r := range limitRows {
+		if first, taken := places[r.at(&l)]; taken {
+			t.Errorf("--%s and --%s set the same field", first, r.flag)
+		}
+		places[r.at(&l)] = r.flag
+		if r.standard < r.least || r.standard > r.most {
+			t.Errorf("--%s: default %d is outside %d..%d", r.flag, r.standard, r.least, r.most)
+		}
+	}
+}
+
+func TestFlagsReachTheConfig(t *testing.T) {
+	c, err := parse("--cert-dir", "/c", "--listen", ":443", "--listen=[::1]:8443", "--http", "localhost:80",
+		"--http-redirect", "--strict-sni", "--workers", "3", "--max-head-bytes", "16K", "--max-fields=50",
+		"--buffer-bytes", "1GiB", "--idle-timeout", "90s", "--request-timeout", "0s", "--state-dir", "/s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := New()
+	want.CertDir, want.StateDir, want.Workers = "/c", "/s", 3
+	want.Listen = []netip.AddrPort{netip.MustParseAddrPort("[::]:443"), netip.MustParseAddrPort("[::1]:8443")}
+	want.HTTP = []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:80")}
+	want.HTTPRedirect, want.StrictSNI = true, true
+	want.Limits.HeadBytes, want.Limits.Fields, want.Limits.BufferBytes = 16<<10, 50, 1<<30
+	want.Timeouts.Idle = 90 * time.Second
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("got  %+v\nwant %+v", c, want)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, tc := range []struct{ args, want string }{
+		{"", "no certificates: give --cert-dir DIR with PEM files, or --dev for a development certificate"},
+		{"--dev --cert-dir /c", "--dev and --cert-dir exclude each other"},
+		{"--dev --workers 0", "--workers 0: give a number from 1 to 1024"},
+		{"--dev --workers 9999", "--workers 9999: give a number from 1 to 1024"},
+		{"--dev --workers many", `invalid argument "many" for "--workers" flag: give a whole number`},
+		{"--dev --listen 8443", "give HOST:PORT, such as 0.0.0.0:8443"},
+		{"--dev --listen :https", `port "https": give a number from 0 to 65535`},
+		{"--dev --listen :65536", `port "65536": give a number`},
+		{"--dev --listen example.com:443", `host "example.com": give an IP address`},
+		{"--dev --listen [127.0.0.1]:443", `host "[127.0.0.1]"`},
+		{"--dev --listen [::1:443", `host "[::1"`},
+		{"--dev --listen :1 --listen :1", "--listen [::]:1: already taken by --listen"},
+		{"--dev --listen :1 --http :1", "--http [::]:1: already taken by --listen"},
+		{"--dev --http-redirect", "--http-redirect needs a plain address"},
+		{"--dev --max-head-bytes 1k", "--max-request-line-bytes 8k does not fit into --max-head-bytes 1k"},
+		{"--dev --max-head-bytes 1", "--max-head-bytes 1: give a value from 512 to 64k"},
+		{"--dev --max-head-bytes 10x", "give a size such as 65536, 64k or 32m"},
+		{"--dev --max-head-bytes -1", "give a size"},
+		{"--dev --buffer-bytes 99999999999g", "give a size"},
+		{"--dev --max-fields 1e3", "give a whole number"},
+		{"--dev --max-fields 5000", "--max-fields 5000: give a value from 8 to 1024"},
+		{"--dev --idle-timeout 30", "give a time with its unit, such as 500ms, 30s or 5m"},
+		{"--dev --idle-timeout 0s", "--idle-timeout 0s: give a time from 1ms to 168h0m0s"},
+		{"--dev --idle-timeout -3s", "give a time with its unit"},
+		{"--dev --idle-timeout 9999h", "--idle-timeout 9999h0m0s: give a time"},
+		{"--cert-dir=", "give a path"},
+		{"--dev --colour red", "unknown flag: --colour"},
+	} {
+		_, err := parse(strings.Fields(tc.args)...)
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%q: error %v, want %q", tc.args, err, tc.want)
+		} else if strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: error of more than one line: %q", tc.args, err)
+		}
+	}
+}
+
+func TestPortZeroMayRepeat(t *testing.T) {
+	if _, err := parse("--dev", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSizeSpellings(t *testing.T) {
+	for s, want := range map[string]int64{
+		"0": 0, "1": 1, "64k": 65536, "64K": 65536, "64kb": 65536, "64KiB": 65536, "32m": 32 << 20, "1G": 1 << 30, "7b": 7,
+	} {
+		if n, err := parseSize(s); err != nil || n != want {
+			t.Errorf("parseSize(%q) = %d, %v; want %d", s, n, err, want)
+		}
+	}
+	for _, n := range []int64{0, 1, 1023, 1024, 1536, 65536, 3 << 20, 5 << 30} {
+		if back, err := parseSize(formatSize(n)); err != nil || back != n {
+			t.Errorf("parseSize(formatSize(%d)) = %d, %v", n, back, err)
+		}
+	}
+}
+
+func TestTimeSpellings(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", time.Second: "1s", 75 * time.Second: "1m15s", time.Minute: "1m", time.Hour: "1h", 90 * time.Minute: "1h30m",
+	} {
+		if got := (*timeValue)(&d).String(); got != want {
+			t.Errorf("%d ns is written %q, want %q", d, got, want)
+		}
+	}
+}

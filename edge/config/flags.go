@@ -1,0 +1,68 @@
+package config
+
+import "github.com/spf13/pflag"
+
+// Group is some flags under one heading, as help and README show them.
+type Group struct {
+	Title string
+	Flags *pflag.FlagSet
+}
+
+// Flags returns flags that write to c, grouped. The values c holds are the
+// defaults.
+func (c *Config) Flags() []Group {
+	return []Group{
+		{"Listening", c.listenFlags()},
+		{"Certificates", c.certificateFlags()},
+		{"Process", c.processFlags()},
+		{"Limits", c.limitFlags()},
+		{"Timeouts", c.timeoutFlags()},
+	}
+}
+
+func newSet(title string) *pflag.FlagSet {
+	fs := pflag.NewFlagSet(title, pflag.ContinueOnError)
+	fs.SortFlags = false // the order they are written in is the order they make sense in
+	return fs
+}
+
+func (c *Config) listenFlags() *pflag.FlagSet {
+	fs := newSet("listen")
+	fs.Var(&addressesValue{to: &c.Listen}, "listen", "serve TLS here; may be repeated")
+	fs.Var(&addressesValue{to: &c.HTTP}, "http", "serve plain HTTP here; may be repeated")
+	fs.BoolVar(&c.HTTPRedirect, "http-redirect", c.HTTPRedirect, "answer plain HTTP with a redirect to https alone")
+	return fs
+}
+
+func (c *Config) certificateFlags() *pflag.FlagSet {
+	fs := newSet("certificates")
+	fs.Var((*pathValue)(&c.CertDir), "cert-dir", "directory of PEM certificates and keys, paired by public key")
+	fs.BoolVar(&c.StrictSNI, "strict-sni", c.StrictSNI, "refuse a name without a certificate (unrecognized_name)")
+	fs.BoolVar(&c.Dev, "dev", c.Dev, "make and use a development authority and certificate")
+	fs.Var((*pathValue)(&c.StateDir), "state-dir", "where edge keeps what it makes itself")
+	return fs
+}
+
+func (c *Config) processFlags() *pflag.FlagSet {
+	fs := newSet("process")
+	fs.Var((*countValue)(&c.Workers), "workers", "reactors, one thread each (default: one for each CPU)")
+	fs.Lookup("workers").DefValue = "0" // the machine's number is no default to print
+	return fs
+}
+
+func (c *Config) limitFlags() *pflag.FlagSet {
+	fs := newSet("limits")
+	for i := range limitRows {
+		r := &limitRows[i]
+		fs.Var(limitValue{r, &c.Limits}, r.flag, r.usage)
+	}
+	return fs
+}
+
+func (c *Config) timeoutFlags() *pflag.FlagSet {
+	fs := newSet("timeouts")
+	for _, r := range timeoutRows {
+		fs.Var((*timeValue)(r.at(&c.Timeouts)), r.flag, r.usage)
+	}
+	return fs
+}

@@ -1,0 +1,200 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Size suffixes, powers of two, smallest last so that formatSize takes the
+// largest that divides.
+var sizeUnits = []struct {
+	suffix string
+	bytes  int64
+}{{"g", gb}, {"m", mb}, {"k", kb}}
+
+// parseSize reads 65536, 64k, 64K, 64KB or 64KiB; all units are powers of two.
+func parseSize(s string) (int64, error) {
+	bad := errors.New("give a size such as 65536, 64k or 32m")
+	t := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(s), "b"), "i")
+	unit := int64(1)
+	for _, u := range sizeUnits {
+		if head, ok := strings.CutSuffix(t, u.suffix); ok {
+			t, unit = head, u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseInt(t, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64/unit {
+		return 0, bad
+	}
+	return n * unit, nil
+}
+
+func formatSize(n int64) string {
+	for _, u := range sizeUnits {
+		if n != 0 && n%u.bytes == 0 {
+			return strconv.FormatInt(n/u.bytes, 10) + u.suffix
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// parseAddress reads HOST:PORT. HOST is an IP address, localhost, or empty for
+// every address of both families.
+func parseAddress(s string) (netip.AddrPort, error) {
+	i := strings.LastIndexByte(s, ':')
+	if i < 0 {
+		return netip.AddrPort{}, errors.New("give HOST:PORT, such as 0.0.0.0:8443 or [::1]:8443")
+	}
+	port, err := strconv.ParseUint(s[i+1:], 10, 16)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("port %q: give a number from 0 to 65535", s[i+1:])
+	}
+	host := s[:i]
+	switch host {
+	case "":
+		host = "::"
+	case "localhost":
+		host = "127.0.0.1"
+	}
+	bare, bracketed := strings.CutPrefix(host, "[")
+	bare, closed := strings.CutSuffix(bare, "]")
+	addr, err := netip.ParseAddr(bare)
+	if err != nil || bracketed != closed || bracketed && !addr.Is6() {
+		return netip.AddrPort{}, fmt.Errorf("host %q: give an IP address, localhost, or nothing for all", host)
+	}
+	return netip.AddrPortFrom(addr, uint16(port)), nil
+}
+
+// The types below are pflag.Value: a spelling, and an error that shows a right
+// one.
+
+type limitValue struct {
+	row *limitRow
+	of  *Limits
+}
+
+func (v limitValue) String() string {
+	if v.row == nil { // pflag asks a zero value for its default
+		return ""
+	}
+	return v.row.text(v.row.get(v.of))
+}
+
+func (v limitValue) Set(s string) error {
+	if v.row.size {
+		n, err := parseSize(s)
+		if err != nil {
+			return err
+		}
+		v.row.set(v.of, n)
+		return nil
+	}
+	n, err := strconv.ParseInt(s, 10, 32)
+	if err != nil {
+		return errors.New("give a whole number")
+	}
+	v.row.set(v.of, n)
+	return nil
+}
+
+func (v limitValue) Type() string {
+	if v.row != nil && v.row.size {
+		return "SIZE"
+	}
+	return "N"
+}
+
+type timeValue time.Duration
+
+func (v *timeValue) String() string {
+	if *v == 0 {
+		return "0s"
+	}
+	s := time.Duration(*v).String()
+	// 1m0s and 1h0m0s say no more than 1m and 1h.
+	if t, ok := strings.CutSuffix(s, "m0s"); ok {
+		s = t + "m"
+	}
+	if t, ok := strings.CutSuffix(s, "h0m"); ok {
+		s = t + "h"
+	}
+	return s
+}
+
+func (v *timeValue) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return errors.New("give a time with its unit, such as 500ms, 30s or 5m")
+	}
+	*v = timeValue(d)
+	return nil
+}
+
+func (*timeValue) Type() string { return "TIME" }
+
+// addressesValue is a repeatable address: the first one given replaces the
+// default, the others are added.
+type addressesValue struct {
+	to    *[]netip.AddrPort
+	given bool
+}
+
+func (v *addressesValue) String() string {
+	if v.to == nil {
+		return ""
+	}
+	var out []string
+	for _, a := range *v.to {
+		out = append(out, a.String())
+	}
+	return strings.Join(out, ",")
+}
+
+func (v *addressesValue) Set(s string) error {
+	a, err := parseAddress(s)
+	if err != nil {
+		return err
+	}
+	if !v.given {
+		*v.to, v.given = nil, true
+	}
+	*v.to = append(*v.to, a)
+	return nil
+}
+
+func (*addressesValue) Type() string { return "HOST:PORT" }
+
+type countValue int
+
+func (v *countValue) String() string { return strconv.Itoa(int(*v)) }
+
+func (v *countValue) Set(s string) error {
+	n, err := strconv.ParseInt(s, 10, 32)
+	if err != nil {
+		return errors.New("give a whole number")
+	}
+	*v = countValue(n)
+	return nil
+}
+
+func (*countValue) Type() string { return "N" }
+
+type pathValue string
+
+func (v *pathValue) String() string { return string(*v) }
+
+func (v *pathValue) Set(s string) error {
+	if s == "" {
+		return errors.New("give a path")
+	}
+	*v = pathValue(s)
+	return nil
+}
+
+func (*pathValue) Type() string { return "DIR" }
