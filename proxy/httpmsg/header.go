@@ -31,6 +31,14 @@ func (h *Header) Add(name, value string) {
 	h.Fields = append(h.Fields, Field{b[:len(name):len(name)], b[len(name):len(b):len(b)]})
 }
 
+// AddBytes is Add for a value that is at hand as bytes.
+func (h *Header) AddBytes(name string, value []byte) {
+	at := len(h.arena)
+	h.arena = append(append(h.arena, name...), value...)
+	b := h.arena[at:]
+	h.Fields = append(h.Fields, Field{b[:len(name):len(name)], b[len(name):len(b):len(b)]})
+}
+
 // Get returns the value of the first field called name (any case), or nil.
 func (h *Header) Get(name string) []byte {
 	for i := range h.Fields {

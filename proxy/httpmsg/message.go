@@ -42,9 +42,16 @@ type Response struct {
 	Header Header
 
 	// Exactly one of these describes the body. All nil and File -1: no body.
+	// With Parts, File is the descriptor they are read from.
 	Bytes []byte // in memory, immutable
 	File  int    // descriptor to read from by offset, -1 for none
 	Off   int64  // of the body in File
+	Parts []Part // several pieces, one after the other (multipart/byteranges)
+
+	// Entry names what the body is the whole content of, to the source that
+	// filled the response in: a sender that has read all of File hands the bytes
+	// to that source under this number. -1: not wanted.
+	Entry int
 
 	// ContentLength is the number of body bytes; -1: not known yet (the writer
 	// chooses chunked or close).
@@ -57,9 +64,17 @@ type Response struct {
 	Close bool
 }
 
+// Part is one piece of a body: Bytes when they are not nil, else Length bytes at
+// Off of the response's File.
+type Part struct {
+	Bytes       []byte
+	Off, Length int64
+}
+
 // Reset makes r an empty response with the given status, keeping its memory.
 func (r *Response) Reset(status int) {
 	h := r.Header
 	h.Reset()
-	*r = Response{Status: status, Header: h, File: -1}
+	clear(r.Parts)
+	*r = Response{Status: status, Header: h, File: -1, Parts: r.Parts[:0], Entry: -1}
 }
