@@ -1,0 +1,49 @@
+# make build   bin/edge
+# make run     build, pack the example site, serve it with a development certificate
+# make test    every test
+# make fuzz    each fuzz target for FUZZTIME
+# make bench   Go benchmarks; with HARNESS=path/to/bench.py, edge beside other servers
+# make lint    formatting, vet, the rules of the house
+
+# giouring reaches for one unexported function of package syscall, which the
+# linker refuses without this flag. Only the binary and edge/reactor/uring need it.
+LINK := -checklinkname=0
+
+VERSION ?= $(shell sed -n "s/^## \([0-9][^ ]*\).*/\1/p" CHANGELOG.md | head -n 1)
+COMMIT  ?= $(shell git describe --always --dirty --abbrev=12 --exclude="*" 2>/dev/null)
+STAMP   := -X edge/edge/cmd.version=$(VERSION) -X edge/edge/cmd.commit=$(COMMIT)
+
+STATE    ?= .state
+LISTEN   ?= 0.0.0.0:8443
+FUZZTIME ?= 10s
+HARNESS  ?=
+
+.PHONY: all build run test fuzz bench lint clean
+
+all: build
+
+build:
+	CGO_ENABLED=0 go build -trimpath -ldflags="$(LINK) $(STAMP)" -o bin/edge ./edge
+
+run: build
+	mkdir -p $(STATE)
+	bin/edge pack examples/site -o $(STATE)/site.tar
+	exec bin/edge serve --dev --state-dir $(STATE) --listen $(LISTEN) $(STATE)/site.tar
+
+test:
+	tools/setup/setup.sh
+	go vet ./...
+	go test -ldflags=$(LINK) ./...
+
+fuzz:
+	tools/fuzz/fuzz.sh $(FUZZTIME)
+
+bench: build
+	HARNESS=$(HARNESS) tools/bench/bench.sh
+
+lint:
+	go vet ./...
+	go test ./tools/tidy
+
+clean:
+	rm -rf bin $(STATE)

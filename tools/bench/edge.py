@@ -1,0 +1,38 @@
+"""edge, for the benchmark harness: how it is started for each kind of workload.
+
+The harness finds this file through EDGE_ENTRY and the binary through EDGE_BIN.
+Everything edge does by default stays on: limits, timeouts, safeguards. The
+access log is off, as it is for the other servers.
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+
+from servers import Server
+
+BINARY = pathlib.Path(__file__).resolve().parents[2] / "bin" / "edge"
+
+
+class Edge(Server):
+    name = "edge"
+    supports = frozenset(["static"])
+
+    @property
+    def binary(self):
+        return os.environ.get("EDGE_BIN") or str(BINARY)
+
+    def unavailable(self):
+        return "" if shutil.which(self.binary) else f"{self.binary} is missing: make build"
+
+    def runs(self, w):
+        return w.kind in self.supports and not w.h2
+
+    def command(self, env, w):
+        certs, site = env.dir / "certs", env.dir / "site.tar"
+        certs.mkdir(exist_ok=True)
+        shutil.copy(env.cert, certs / "bench.pem")
+        shutil.copy(env.key, certs / "bench.key")
+        subprocess.run([self.binary, "pack", str(env.root), "-o", str(site)], check=True)
+        return [self.binary, "serve", "--workers", "1", "--listen", f"{env.host}:{env.port}",
+                "--cert-dir", str(certs), str(site)]
