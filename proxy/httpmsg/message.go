@@ -36,6 +36,13 @@ type Request struct {
 	Upgrade        bool // Connection lists Upgrade and an Upgrade field is there
 }
 
+// Reset makes r an empty request, keeping its memory.
+func (r *Request) Reset() {
+	h := r.Header
+	h.Reset()
+	*r = Request{Header: h}
+}
+
 // Response is one response head and a description of its body.
 type Response struct {
 	Status int

@@ -1,0 +1,108 @@
+package http1
+
+import "edge/proxy/httpmsg"
+
+// parseFields appends the field lines at b[at:] to h, up to the empty line that
+// ends them. It gives the index behind that, or 0 when it has not come yet.
+// Fields that this package must understand are noted in s.
+//
+//	field-line = field-name ":" OWS field-value OWS CRLF (RFC 9112, 5)
+func parseFields(b []byte, at, max int, h *httpmsg.Header, s *semantics) (int, *Error) {
+	for {
+		start := at
+		for at < len(b) && classes[b[at]]&classToken != 0 {
+			at++
+		}
+		if at == len(b) {
+			return 0, nil
+		}
+		if b[at] != ':' || at == start {
+			if b[at] == '\r' && at == start {
+				return fieldsEnd(b, at)
+			}
+			return 0, nameFault(b, at, start)
+		}
+		name := b[start:at:at]
+		at++
+		for at < len(b) && isBlank(b[at]) {
+			at++
+		}
+		start = at
+		at = valueEnd(b, at)
+		if at+1 >= len(b) {
+			return 0, valueCut(b, at)
+		}
+		if b[at] != '\r' || b[at+1] != '\n' {
+			return 0, valueFault(b[at])
+		}
+		value := b[start:at:at]
+		for len(value) > 0 && isBlank(value[len(value)-1]) {
+			value = value[:len(value)-1]
+		}
+		at += 2
+		if len(h.Fields) >= max {
+			return 0, errFields
+		}
+		h.Append(name, value)
+		if e := s.note(name, value); e != nil {
+			return 0, e
+		}
+	}
+}
+
+// valueEnd is the index of the first byte from at on that no field value holds.
+func valueEnd(b []byte, at int) int {
+	for {
+		at += indexControl(b[at:])
+		if at == len(b) || b[at] != '\t' {
+			return at
+		}
+		at++
+	}
+}
+
+// fieldsEnd looks at the CR that starts the empty line.
+func fieldsEnd(b []byte, at int) (int, *Error) {
+	if at+1 == len(b) {
+		return 0, nil
+	}
+	if b[at+1] != '\n' {
+		return 0, errBareCR
+	}
+	return at + 2, nil
+}
+
+// nameFault says why the byte at ends the field name that began at start.
+func nameFault(b []byte, at, start int) *Error {
+	switch c := b[at]; {
+	case c == '\n':
+		return errBareLF
+	case isBlank(c) && at == start:
+		return errFold
+	case isBlank(c):
+		return errFieldBlank
+	case c == '\r':
+		return errFieldColon
+	}
+	return errFieldName
+}
+
+// valueCut is the fault of a value whose end is the end of b, if there is one
+// already.
+func valueCut(b []byte, at int) *Error {
+	if at < len(b) && b[at] != '\r' {
+		return valueFault(b[at])
+	}
+	return nil
+}
+
+// valueFault says why c, then anything but CRLF, may not stand in a value.
+func valueFault(c byte) *Error {
+	switch c {
+	case '\r':
+		return errBareCR
+	case '\n':
+		return errBareLF
+	}
+	return errFieldControl
+}
