@@ -19,20 +19,36 @@ const (
 // anonymous map, cut by size class on demand. Pages cost nothing until they are
 // used. It belongs to the reactor's thread.
 type Buffers struct {
-	arena []byte
-	next  int // first byte never handed out
-	free  [bufferClasses][][]byte
-	used  int // bytes handed out now
+	mapped []byte // all of it
+	arena  []byte // what Get cuts from
+	next   int    // first byte never handed out
+	free   [bufferClasses][][]byte
+	used   int // bytes handed out now
 }
 
-// NewBuffers maps budget bytes.
-func NewBuffers(budget int) (*Buffers, error) {
-	arena, err := unix.Mmap(-1, 0, budget, unix.PROT_READ|unix.PROT_WRITE,
+// NewBuffers maps budget bytes for Get, and reserved bytes more for Reserve.
+func NewBuffers(budget, reserved int) (*Buffers, error) {
+	mapped, err := unix.Mmap(-1, 0, budget+reserved, unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
-		return nil, fmt.Errorf("mapping %d bytes of buffers: %w", budget, err)
+		return nil, fmt.Errorf("mapping %d bytes of buffers: %w", budget+reserved, err)
 	}
-	return &Buffers{arena: arena}, nil
+	return &Buffers{mapped: mapped, arena: mapped}, nil
+}
+
+// Reserve cuts n bytes, rounded up to whole pages, for a reactor's own use for
+// as long as the pool lives. It comes before the first Get.
+func (p *Buffers) Reserve(n int) []byte {
+	n = PageCeil(n)
+	b := p.arena[:n:n]
+	p.arena = p.arena[n:]
+	return b
+}
+
+// PageCeil rounds n up to whole pages.
+func PageCeil(n int) int {
+	const page = 4 << 10
+	return (n + page - 1) &^ (page - 1)
 }
 
 // Get returns an empty buffer of capacity n or more, at most bufferBytesMax; nil
@@ -69,7 +85,7 @@ func (p *Buffers) Put(b []byte) {
 func (p *Buffers) Used() int { return p.used }
 
 // Close unmaps the pool.
-func (p *Buffers) Close() error { return unix.Munmap(p.arena) }
+func (p *Buffers) Close() error { return unix.Munmap(p.mapped) }
 
 func classOf(n int) int {
 	if n <= bufferBytesMin {

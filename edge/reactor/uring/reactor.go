@@ -1,0 +1,272 @@
+package uring
+
+import (
+	"fmt"
+	"net/netip"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"edge/edge/reactor"
+)
+
+// conn is the reactor's record of one socket.
+type conn struct {
+	fd   int32
+	want bool // Receive was asked for, not PauseReceive since
+
+	listener   bool
+	unix       bool // a listener whose peers have no address
+	armed      bool // a multishot receive or accept is with the kernel
+	cancelling bool // its cancellation was asked for
+	starved    bool // waits for buffers in Reactor.starved
+	resuming   bool // waits for its turn in Reactor.resumed
+	resting    bool // a listener that pauses after a failed accept
+
+	ended    bool // the last of receiving came, with endErr
+	reported bool // and the Handler was told
+	endErr   syscall.Errno
+
+	sending  bool
+	shutdown bool // FIN is due once nothing is being sent
+	reading  bool // a ReadFile is with the kernel
+
+	heldHead, heldTail int32 // received buffers not yet delivered
+
+	out  []byte // what is being sent
+	done int    // how much of it was
+}
+
+type slot = reactor.Slot[conn]
+
+// Reactor is a reactor.Reactor on one io_uring.
+type Reactor struct {
+	ring *ring
+	bufs *bufRing
+	pool *reactor.Buffers
+
+	slots reactor.Slots[conn]
+	wheel *reactor.Wheel
+	wake  *reactor.Wake
+
+	h       reactor.Handler
+	base    time.Time
+	now     reactor.Instant
+	wall    time.Time
+	wallAt  reactor.Instant
+	enabled bool
+	stopped bool
+
+	resumed []reactor.Sock // to be delivered what they missed
+	starved []reactor.Sock // to be armed when there are buffers, first come first served
+	backlog []sqe          // entries the ring had no room for
+
+	timerAt  reactor.Instant // when the ring's timeout goes off; 0: none
+	fixed    *fixed
+	slotMem  []byte
+	sockaddr syscall.RawSockaddrAny
+	opts     reactor.Options
+}
+
+var _ reactor.Reactor = (*Reactor)(nil)
+
+// fixed is memory that the kernel reads and writes at a place of its own.
+type fixed struct {
+	timeout syscall.Timespec
+	wake    uint64
+}
+
+// fileBuffersMax bounds the buffers of one ReadFile.
+const fileBuffersMax = 16
+
+// slotMemBytes is the kernel-visible memory of a slot: the vector of a ReadFile,
+// or the address of a Connect.
+const slotMemBytes = fileBuffersMax * 16
+
+// instantStart is what the clock shows at first: 0 means never.
+const instantStart = reactor.Instant(time.Second)
+
+// New sets a reactor up. An error that is a *RefusedError says that io_uring is
+// not to be had here, why, and what would allow it. The reactor belongs to the
+// thread that calls Run.
+func New(o reactor.Options) (*Reactor, error) {
+	o, err := o.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	r := &Reactor{
+		opts:  o,
+		slots: reactor.NewSlots[conn](o.SocketsMax),
+		base:  time.Now(),
+		now:   instantStart,
+		wheel: reactor.NewWheel(instantStart),
+	}
+	if r.ring, err = setup(o.Entries, o.Completions); err != nil {
+		return nil, fmt.Errorf("io_uring_setup: %w", err)
+	}
+	if err := r.mapMemory(); err != nil {
+		r.Shut()
+		return nil, err
+	}
+	if r.wake, err = reactor.NewWake(); err != nil {
+		r.Shut()
+		return nil, err
+	}
+	return r, nil
+}
+
+// mapMemory maps all memory that the kernel sees, and lends it the first of it.
+func (r *Reactor) mapMemory() error {
+	o := r.opts
+	recv := o.RecvBuffers * o.RecvBytes
+	slots := o.SocketsMax * slotMemBytes
+	reserved := reactor.PageCeil(recv) + reactor.PageCeil(slots) +
+		reactor.PageCeil(bufRingBytes(o)) + reactor.PageCeil(int(unsafe.Sizeof(fixed{})))
+	var err error
+	if r.pool, err = reactor.NewBuffers(o.BufferBytes, reserved); err != nil {
+		return err
+	}
+	r.fixed = (*fixed)(unsafe.Pointer(&r.pool.Reserve(int(unsafe.Sizeof(fixed{})))[0]))
+	r.slotMem = r.pool.Reserve(slots)
+	entries := r.pool.Reserve(bufRingBytes(o))
+	r.bufs, err = newBufRing(r.ring, o, entries, r.pool.Reserve(recv))
+	return err
+}
+
+// entry gives a submission entry to be assigned as a whole, before the next call
+// of entry. When the queue is full it is submitted; if the kernel will not take
+// it now, entries go to the backlog and keep their order.
+func (r *Reactor) entry() *sqe {
+	if len(r.backlog) == 0 {
+		if e := r.ring.next(); e != nil {
+			return e
+		}
+		if r.enabled && r.ring.submit() == 0 {
+			if e := r.ring.next(); e != nil {
+				return e
+			}
+		}
+	}
+	r.backlog = append(r.backlog, sqe{})
+	return &r.backlog[len(r.backlog)-1]
+}
+
+// drainBacklog moves what it can from the backlog to the ring.
+func (r *Reactor) drainBacklog() {
+	n := 0
+	for n < len(r.backlog) {
+		e := r.ring.next()
+		if e == nil {
+			break
+		}
+		*e = r.backlog[n]
+		n++
+	}
+	r.backlog = r.backlog[:copy(r.backlog, r.backlog[n:])]
+}
+
+// op says what a completion is of. It lies between index and generation in the
+// 64 bits that a completion carries:
+//
+//	generation (32) | op (8) | slot index (24)
+type op uint8
+
+const (
+	opAccept op = iota + 1
+	opRecv
+	opSend
+	opRead
+	opConnect
+	opClose
+	opCancel // completes only if there was nothing to cancel
+	opTimer
+	opTimerUpdate // completes only if the timeout had gone off already
+	opWake
+)
+
+const opShift = 24
+
+func userData(s reactor.Sock, o op) uint64 { return uint64(s) | uint64(o)<<opShift }
+
+func splitUserData(u uint64) (reactor.Sock, op) {
+	return reactor.Sock(u &^ (0xff << opShift)), op(u >> opShift)
+}
+
+// Buffers is the pool of memory for Send and ReadFile.
+func (r *Reactor) Buffers() *reactor.Buffers { return r.pool }
+
+// Now is the clock as of the start of this turn.
+func (r *Reactor) Now() reactor.Instant { return r.now }
+
+// Wall is Now as a date.
+func (r *Reactor) Wall() time.Time {
+	if r.wallAt != r.now {
+		r.wall, r.wallAt = time.Now(), r.now
+	}
+	return r.wall
+}
+
+// SocketsMax bounds Sock.Index.
+func (r *Reactor) SocketsMax() int { return r.slots.Max() }
+
+// FD is the descriptor of a live socket.
+func (r *Reactor) FD(s reactor.Sock) int {
+	if sl := r.slots.Live(s); sl != nil {
+		return int(sl.Op.fd)
+	}
+	return -1
+}
+
+// Post has fn called on the reactor's thread.
+func (r *Reactor) Post(fn func()) { r.wake.Post(fn) }
+
+// Stop ends Run after the current turn.
+func (r *Reactor) Stop() { r.stopped = true }
+
+// SetDeadline sets or clears the deadline of s.
+func (r *Reactor) SetDeadline(s reactor.Sock, at reactor.Instant) {
+	if r.slots.Live(s) != nil {
+		r.wheel.SetDeadline(s, at)
+	}
+}
+
+// After has Handler.Fired(tag) called once d has passed; in the next turn if d
+// is not positive.
+func (r *Reactor) After(d time.Duration, tag uint64) {
+	if d <= 0 {
+		r.wheel.Soon(tag)
+		return
+	}
+	r.wheel.After(r.now.Add(d), tag)
+}
+
+// Recycle gives back a receive buffer that the Handler kept.
+func (r *Reactor) Recycle(id reactor.BufID) { r.bufs.put(int(id)) }
+
+// Shut releases everything: sockets, ring and memory.
+func (r *Reactor) Shut() error {
+	for i := 0; i < r.slots.Top(); i++ {
+		if sl := r.slots.At(i); sl.State != reactor.SlotFree && sl.Op.fd >= 0 {
+			_ = syscall.Close(int(sl.Op.fd))
+		}
+	}
+	if r.wake != nil {
+		_ = r.wake.Close()
+	}
+	r.ring.close()
+	if r.pool != nil {
+		return r.pool.Close()
+	}
+	return nil
+}
+
+// peerOf asks for the address of the peer of fd.
+func (r *Reactor) peerOf(fd int) netip.AddrPort {
+	size := uint32(syscall.SizeofSockaddrAny)
+	_, _, errno := syscall.RawSyscall(syscall.SYS_GETPEERNAME, uintptr(fd),
+		uintptr(unsafe.Pointer(&r.sockaddr)), uintptr(unsafe.Pointer(&size)))
+	if errno != 0 {
+		return netip.AddrPort{}
+	}
+	return reactor.AddrPortOf(&r.sockaddr)
+}

@@ -1,0 +1,129 @@
+package uring
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+	"syscall"
+	"unsafe"
+
+	"github.com/pawelgaczynski/giouring"
+	"golang.org/x/sys/unix"
+
+	"edge/edge/reactor"
+)
+
+var unixPeer netip.AddrPort // invalid: a unix peer has no address
+
+// Send starts writing b.
+func (r *Reactor) Send(s reactor.Sock, b []byte) {
+	sl := r.slots.Live(s)
+	if sl == nil {
+		return
+	}
+	if sl.Op.sending {
+		panic("BUG: second Send in flight on a socket")
+	}
+	sl.Op.sending, sl.Op.out, sl.Op.done = true, b, 0
+	r.armSend(sl)
+}
+
+// armSend hands the rest of what is to be sent to the kernel. With MSG_WAITALL
+// the kernel itself waits for room and goes on; MSG_NOSIGNAL is not needed on a
+// socket of io_uring's but costs nothing.
+func (r *Reactor) armSend(sl *slot) {
+	c := &sl.Op
+	rest := c.out[c.done:]
+	sl.Pending++
+	*r.entry() = sqe{OpCode: giouring.OpSend, Fd: c.fd,
+		Addr: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(rest)))), Len: uint32(len(rest)),
+		OpcodeFlags: unix.MSG_WAITALL | unix.MSG_NOSIGNAL, UserData: userData(sl.Sock, opSend)}
+}
+
+// sent handles a completion of a send; a short one is continued.
+func (r *Reactor) sent(sl *slot, res int32) {
+	c := &sl.Op
+	if res > 0 {
+		c.done += int(res)
+	}
+	var err error
+	switch {
+	case sl.State == reactor.SlotClosing && c.done < len(c.out):
+		err = syscall.ECANCELED
+	case res == -int32(syscall.EINTR) || res == -int32(syscall.EAGAIN) || res > 0 && c.done < len(c.out):
+		r.armSend(sl)
+		return
+	case res < 0:
+		err = syscall.Errno(-res)
+	case c.done < len(c.out):
+		err = io.ErrShortWrite
+	}
+	c.sending, c.out = false, nil
+	r.shutdownIfDue(sl)
+	r.h.Sent(sl.Sock, err)
+}
+
+// ShutdownWrite sends FIN once no Send is in flight. It is a system call of its
+// own: through the ring it would cost a kernel thread.
+func (r *Reactor) ShutdownWrite(s reactor.Sock) {
+	if sl := r.slots.Live(s); sl != nil {
+		sl.Op.shutdown = true
+		r.shutdownIfDue(sl)
+	}
+}
+
+func (r *Reactor) shutdownIfDue(sl *slot) {
+	if sl.Op.shutdown && !sl.Op.sending && sl.State == reactor.SlotOpen {
+		sl.Op.shutdown = false
+		_, _, _ = syscall.RawSyscall(syscall.SYS_SHUTDOWN, uintptr(sl.Op.fd), syscall.SHUT_WR, 0)
+	}
+}
+
+// ReadFile reads from file into bufs.
+func (r *Reactor) ReadFile(s reactor.Sock, file int, bufs [][]byte, offset int64) {
+	sl := r.slots.Live(s)
+	if sl == nil {
+		return
+	}
+	if sl.Op.reading {
+		panic("BUG: second ReadFile in flight on a socket")
+	}
+	if len(bufs) == 0 || len(bufs) > fileBuffersMax {
+		panic(fmt.Sprintf("BUG: ReadFile into %d buffers, not 1 to %d", len(bufs), fileBuffersMax))
+	}
+	sl.Op.reading = true
+	sl.Pending++
+	e := sqe{OpCode: giouring.OpRead, Fd: int32(file), Off: uint64(offset), UserData: userData(sl.Sock, opRead)}
+	if len(bufs) == 1 {
+		e.Addr, e.Len = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(bufs[0])))), uint32(len(bufs[0]))
+	} else {
+		e.OpCode, e.Len = giouring.OpReadv, uint32(len(bufs))
+		e.Addr = r.vector(sl, bufs)
+	}
+	*r.entry() = e
+}
+
+// vector writes the vector of bufs into the slot's memory and gives its address.
+func (r *Reactor) vector(sl *slot, bufs [][]byte) uint64 {
+	mem := r.memory(sl)
+	vecs := (*[fileBuffersMax]syscall.Iovec)(unsafe.Pointer(mem))
+	for i, b := range bufs {
+		vecs[i].Base, vecs[i].Len = unsafe.SliceData(b), uint64(len(b))
+	}
+	return uint64(uintptr(unsafe.Pointer(mem)))
+}
+
+// memory is the kernel-visible memory of a slot.
+func (r *Reactor) memory(sl *slot) *[slotMemBytes]byte {
+	return (*[slotMemBytes]byte)(r.slotMem[sl.Sock.Index()*slotMemBytes:])
+}
+
+// fileRead handles a completion of a file read.
+func (r *Reactor) fileRead(sl *slot, res int32) {
+	sl.Op.reading = false
+	if res < 0 {
+		r.h.FileRead(sl.Sock, 0, syscall.Errno(-res))
+		return
+	}
+	r.h.FileRead(sl.Sock, int(res), nil)
+}
