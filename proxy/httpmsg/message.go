@@ -49,7 +49,7 @@ type Response struct {
 	Header Header
 
 	// Exactly one of these describes the body. All nil and File -1: no body.
-	// With Parts, File is the descriptor they are read from.
+	// With Parts (empty otherwise) File is the descriptor they are read from.
 	Bytes []byte // in memory, immutable
 	File  int    // descriptor to read from by offset, -1 for none
 	Off   int64  // of the body in File
