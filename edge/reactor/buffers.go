@@ -3,6 +3,7 @@ package reactor
 import (
 	"fmt"
 	"math/bits"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,6 +15,9 @@ const (
 	bufferBytesMax = 128 << 10
 	bufferClasses  = 6
 )
+
+// BufferBytesMax is the largest buffer that Get gives.
+const BufferBytesMax = bufferBytesMax
 
 // Buffers is a worker's pool of memory that the kernel reads and writes: one
 // anonymous map, cut by size class on demand. Pages cost nothing until they are
@@ -81,8 +85,21 @@ func (p *Buffers) Put(b []byte) {
 	p.free[class] = append(p.free[class], b[:0])
 }
 
+// Holds says that b lies in the pool's memory.
+func (p *Buffers) Holds(b []byte) bool {
+	if len(b) == 0 {
+		return true
+	}
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	from := uintptr(unsafe.Pointer(unsafe.SliceData(p.arena)))
+	return at >= from && at+uintptr(len(b)) <= from+uintptr(len(p.arena))
+}
+
 // Used is the number of bytes handed out now.
 func (p *Buffers) Used() int { return p.used }
+
+// Available is the number of bytes that the budget has left.
+func (p *Buffers) Available() int { return len(p.arena) - p.used }
 
 // Close unmaps the pool.
 func (p *Buffers) Close() error { return unix.Munmap(p.mapped) }

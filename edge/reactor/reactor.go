@@ -42,6 +42,16 @@ func (t Instant) Add(d time.Duration) Instant { return t + Instant(d) }
 // Sub gives the time from u to t.
 func (t Instant) Sub(u Instant) time.Duration { return time.Duration(t - u) }
 
+// FileBuffersMax bounds the buffers of one ReadFile.
+const FileBuffersMax = 16
+
+// CheckFileBuffers panics if a ReadFile is given none or too many buffers.
+func CheckFileBuffers(bufs [][]byte) {
+	if len(bufs) == 0 || len(bufs) > FileBuffersMax {
+		panic("BUG: ReadFile into no buffers or more than 16")
+	}
+}
+
 // BufID names a receive buffer that the Handler may keep.
 type BufID uint32
 
@@ -71,8 +81,9 @@ type Reactor interface {
 	Send(s Sock, b []byte)
 
 	// ReadFile reads from file at offset into bufs, one after the other, as
-	// preadv does. At most one is in flight on a socket. The buffers belong to
-	// the reactor until Handler.FileRead; they must come from Buffers.
+	// preadv does; at most FileBuffersMax of them. At most one is in flight on a
+	// socket. The buffers belong to the reactor until Handler.FileRead; they must
+	// come from Buffers. The slice of them does not: it is free on return.
 	ReadFile(s Sock, file int, bufs [][]byte, offset int64)
 
 	// ShutdownWrite sends FIN once no Send is in flight.

@@ -76,12 +76,9 @@ type fixed struct {
 	wake    uint64
 }
 
-// fileBuffersMax bounds the buffers of one ReadFile.
-const fileBuffersMax = 16
-
 // slotMemBytes is the kernel-visible memory of a slot: the vector of a ReadFile,
 // or the address of a Connect.
-const slotMemBytes = fileBuffersMax * 16
+const slotMemBytes = reactor.FileBuffersMax * 16
 
 // instantStart is what the clock shows at first: 0 means never.
 const instantStart = reactor.Instant(time.Second)

@@ -1,7 +1,6 @@
 package uring
 
 import (
-	"fmt"
 	"io"
 	"net/netip"
 	"syscall"
@@ -88,9 +87,7 @@ func (r *Reactor) ReadFile(s reactor.Sock, file int, bufs [][]byte, offset int64
 	if sl.Op.reading {
 		panic("BUG: second ReadFile in flight on a socket")
 	}
-	if len(bufs) == 0 || len(bufs) > fileBuffersMax {
-		panic(fmt.Sprintf("BUG: ReadFile into %d buffers, not 1 to %d", len(bufs), fileBuffersMax))
-	}
+	reactor.CheckFileBuffers(bufs)
 	sl.Op.reading = true
 	sl.Pending++
 	e := sqe{OpCode: giouring.OpRead, Fd: int32(file), Off: uint64(offset), UserData: userData(sl.Sock, opRead)}
@@ -106,7 +103,7 @@ func (r *Reactor) ReadFile(s reactor.Sock, file int, bufs [][]byte, offset int64
 // vector writes the vector of bufs into the slot's memory and gives its address.
 func (r *Reactor) vector(sl *slot, bufs [][]byte) uint64 {
 	mem := r.memory(sl)
-	vecs := (*[fileBuffersMax]syscall.Iovec)(unsafe.Pointer(mem))
+	vecs := (*[reactor.FileBuffersMax]syscall.Iovec)(unsafe.Pointer(mem))
 	for i, b := range bufs {
 		vecs[i].Base, vecs[i].Len = unsafe.SliceData(b), uint64(len(b))
 	}
