@@ -1,0 +1,76 @@
+package certstore
+
+// This file is the way from a directory to a snapshot.
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+)
+
+// Load reads a certificate directory. previous is the snapshot in service, nil
+// for none: what did not change is taken over from it, and its pairs stay where
+// the files no longer make one. now decides what has expired.
+//
+// The only error is that the directory itself cannot be read; then the previous
+// snapshot should stay in service. Whatever is wrong inside it is in the report.
+func Load(dir string, previous *Snapshot, now time.Time) (*Snapshot, *Report, error) {
+	dir = filepath.Clean(dir)
+	w, err := scan(dir)
+	if err != nil {
+		return nil, nil, directoryError(dir, err)
+	}
+	s := build(dir, w, previous, now)
+	return s, newReport(previous, s), nil
+}
+
+// directoryError says in words why a directory cannot be read.
+func directoryError(dir string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("certificate directory %s does not exist: create it, or name another (%w)", dir, err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("certificate directory %s cannot be read by this user: see to its mode and those of its parents (%w)", dir, err)
+	}
+	return fmt.Errorf("certificate directory %s: %w", dir, err)
+}
+
+// build makes a snapshot of what a walk found.
+func build(dir string, w *walk, previous *Snapshot, now time.Time) *Snapshot {
+	if previous == nil {
+		previous = &Snapshot{}
+	}
+	r := &reader{interned: make(map[[sha256.Size]byte]*certificate)}
+	files := r.readAll(w.found, previous.files)
+	a := &assembly{dir: dir, files: files, previous: previous, now: now}
+	a.assemble()
+	s := &Snapshot{dir: dir, files: files, pairs: a.finish()}
+	s.index(now)
+	s.dateProblems(a)
+	s.problems = a.sortedProblems()
+	s.next = s.nextChange(now)
+	return s
+}
+
+// nextChange finds what NextChange returns.
+func (s *Snapshot) nextChange(now time.Time) time.Time {
+	var next time.Time
+	consider := func(t time.Time) {
+		if t.After(now) && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	for i := range s.pairs {
+		p := &s.pairs[i]
+		consider(p.NotBefore)
+		consider(p.NotAfter.Add(time.Second)) // the last second is still valid
+		if p.staple != nil {
+			consider(p.staple.begins)
+			consider(p.staple.ends)
+		}
+	}
+	return next
+}

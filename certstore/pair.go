@@ -1,0 +1,240 @@
+package certstore
+
+// This file brings certificates and keys together into pairs.
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// assembly is the making of one snapshot's pairs.
+type assembly struct {
+	dir      string
+	files    []fileRecord
+	previous *Snapshot
+	now      time.Time
+
+	keys     map[keyID][]keyPlace
+	used     map[keyID]struct{} // keys that have a certificate
+	byLeaf   map[keyID][]int    // places in pairs
+	pairs    []Pair
+	aliases  map[*certificate][]string // leaf of a pair to the other files that hold it
+	orphans  []orphan
+	pool     map[poolKey][]*certificate
+	problems []Problem
+}
+
+// keyPlace is a private key and the file it is in.
+type keyPlace struct {
+	key  *privateKey
+	file string
+}
+
+// orphan is a certificate without its key.
+type orphan struct {
+	leaf *certificate
+	file string
+}
+
+// poolKey finds an authority's certificate within a directory.
+type poolKey struct{ dir, subject string }
+
+// assemble makes the pairs of all files, and adds those to keep.
+func (a *assembly) assemble() {
+	a.keys = make(map[keyID][]keyPlace)
+	a.used = make(map[keyID]struct{})
+	a.byLeaf = make(map[keyID][]int)
+	a.aliases = make(map[*certificate][]string)
+	for i := range a.files {
+		f := &a.files[i]
+		a.fileProblems(f)
+		if f.content == nil {
+			continue
+		}
+		for _, k := range f.content.keys {
+			a.keys[k.id] = append(a.keys[k.id], keyPlace{k, f.path})
+		}
+	}
+	for i := range a.files {
+		if c := a.files[i].content; c != nil && len(c.certs) > 0 {
+			a.pairFile(a.files[i].path, c.certs)
+		}
+	}
+	a.keep()
+	a.orphanProblems()
+}
+
+// pairFile makes the pairs of one file.
+func (a *assembly) pairFile(path string, certs []*certificate) {
+	for i, leaf := range certs {
+		switch {
+		case contains(certs[:i], leaf):
+		case leaf.challenge:
+			a.fault(path, &fault{"a tls-alpn-01 challenge certificate (RFC 8737)", "remove it: it is not for serving"})
+		case !leaf.isLeaf():
+			a.authorityKey(path, leaf)
+		case leaf.kind == KeyUnsupported:
+			a.fault(path, unsupportedKey("certificate with a public key"))
+		default:
+			a.pairLeaf(path, leaf, certs)
+		}
+	}
+}
+
+// authorityKey reports the private key of an authority: it should not lie here.
+func (a *assembly) authorityKey(path string, c *certificate) {
+	if _, is := a.keys[c.id]; !is {
+		return
+	}
+	a.used[c.id] = struct{}{}
+	a.warn(path, "an authority's certificate with its private key, not served", "keep an authority's key elsewhere")
+}
+
+// pairLeaf makes the pair of one leaf of a file.
+func (a *assembly) pairLeaf(path string, leaf *certificate, certs []*certificate) {
+	place, is := a.keyFor(leaf.id, dirOf(path))
+	if !is {
+		a.orphans = append(a.orphans, orphan{leaf, path})
+		return
+	}
+	a.used[leaf.id] = struct{}{}
+	ch := buildChain(leaf, certs)
+	a.complete(&ch, dirOf(path))
+	if ch.misordered {
+		a.warn(path, "the chain is out of order (it is sent in order)", "put the server's certificate first, each issuer behind what it issued")
+	}
+	if ch.extra > 0 {
+		a.warn(path, fmt.Sprintf("%d certificates that are not part of the chain (they are not sent)", ch.extra), "remove them, or put the missing issuer in")
+	}
+	p := Pair{
+		Chain: ch.der(), Signer: place.key.signer,
+		Names: leaf.names, Kind: leaf.kind,
+		NotBefore: time.Unix(leaf.begins, 0).UTC(), NotAfter: time.Unix(leaf.ends, 0).UTC(),
+		CertFile: path, KeyFile: place.file,
+		leaf: leaf, key: place.key,
+	}
+	if len(ch.certs) > 1 {
+		p.issuer = ch.certs[1]
+	}
+	a.add(p)
+}
+
+// keyFor returns a private key, the one in the same directory if there is one.
+func (a *assembly) keyFor(id keyID, dir string) (keyPlace, bool) {
+	places := a.keys[id]
+	for _, p := range places {
+		if dirOf(p.file) == dir {
+			return p, true
+		}
+	}
+	if len(places) == 0 {
+		return keyPlace{}, false
+	}
+	return places[0], true
+}
+
+// add adds a pair. Of several with the same leaf (certbot's cert.pem and
+// fullchain.pem) the one with the longest chain stays, the first if equal.
+func (a *assembly) add(p Pair) {
+	for _, at := range a.byLeaf[p.leaf.id] {
+		q := &a.pairs[at]
+		if !bytes.Equal(q.Chain[0], p.Chain[0]) {
+			continue
+		}
+		other := p.CertFile
+		names := a.aliases[q.leaf]
+		if len(p.Chain) > len(q.Chain) {
+			other = q.CertFile
+			delete(a.aliases, q.leaf)
+			*q = p
+		}
+		a.aliases[q.leaf] = append(names, other)
+		return
+	}
+	a.byLeaf[p.leaf.id] = append(a.byLeaf[p.leaf.id], len(a.pairs))
+	a.pairs = append(a.pairs, p)
+}
+
+// complete adds the issuers that lie beside a lone certificate in files of their
+// own (chain.pem, ca.cer, NAME.issuer.crt).
+func (a *assembly) complete(ch *chain, dir string) {
+	if len(ch.certs) > 1 {
+		return
+	}
+	for cur := ch.certs[0]; !cur.isSelfIssued() && len(ch.certs) < chainMax; {
+		beside := a.authorities()[poolKey{dir, string(cur.issuer)}]
+		i := issuerIn(beside, cur)
+		if i < 0 || contains(ch.certs, beside[i]) {
+			return
+		}
+		cur = beside[i]
+		ch.certs = append(ch.certs, cur)
+	}
+}
+
+// authorities returns the authorities' certificates by directory and subject.
+func (a *assembly) authorities() map[poolKey][]*certificate {
+	if a.pool != nil {
+		return a.pool
+	}
+	a.pool = make(map[poolKey][]*certificate)
+	for i := range a.files {
+		if a.files[i].content == nil {
+			continue
+		}
+		for _, c := range a.files[i].content.certs {
+			if c.isCA {
+				k := poolKey{dirOf(a.files[i].path), string(c.subject)}
+				a.pool[k] = append(a.pool[k], c)
+			}
+		}
+	}
+	return a.pool
+}
+
+// finish staples, reports on each pair, sorts and numbers them.
+func (a *assembly) finish() []Pair {
+	slices.SortStableFunc(a.pairs, func(p, q Pair) int { return strings.Compare(p.CertFile, q.CertFile) })
+	before := make(map[*certificate]int, len(a.previous.pairs))
+	for i := range a.previous.pairs {
+		before[a.previous.pairs[i].leaf] = i
+	}
+	st := a.newStapler()
+	for i := range a.pairs {
+		p := &a.pairs[i]
+		var was *Pair
+		if at, is := before[p.leaf]; is {
+			was = &a.previous.pairs[at]
+		}
+		st.staple(p, was)
+		a.pairProblems(p)
+		p.Index, p.PreviousIndex = i, -1
+		if was != nil && p.equal(was) {
+			p.PreviousIndex = was.Index
+		}
+	}
+	st.leftOver()
+	return slices.Clip(a.pairs)
+}
+
+// equal says whether two pairs send the same.
+func (p *Pair) equal(q *Pair) bool {
+	return p.key == q.key && bytes.Equal(p.Staple, q.Staple) && slices.EqualFunc(p.Chain, q.Chain, bytes.Equal)
+}
+
+// dirOf returns the directory part of a path as scan makes them.
+func dirOf(path string) string {
+	return path[:max(0, strings.LastIndexByte(path, '/'))]
+}
+
+// sortedProblems returns the problems in the order of files.
+func (a *assembly) sortedProblems() []Problem {
+	slices.SortStableFunc(a.problems, func(p, q Problem) int {
+		return cmp.Or(strings.Compare(p.File, q.File), strings.Compare(p.What, q.What))
+	})
+	return slices.Compact(a.problems)
+}

@@ -1,0 +1,95 @@
+package certstore
+
+// This file holds problems: one line each, with the file, what is wrong and what
+// to do about it.
+
+// Problem is one thing an operator should know about the certificate directory.
+// Problems compare with ==, so that one that stays is told once.
+type Problem struct {
+	File string // the file or directory concerned
+	What string // what is wrong
+	Fix  string // what to do
+	// Warning says that the certificate is served all the same; otherwise
+	// something is not served, or not as its owner means it.
+	Warning bool
+}
+
+// String returns the problem as one line: "FILE: what is wrong; what to do".
+func (p Problem) String() string {
+	line := p.File + ": " + p.What
+	if p.Fix != "" {
+		line += "; " + p.Fix
+	}
+	return line
+}
+
+// Report says what a load found and what it changed against the previous
+// snapshot.
+type Report struct {
+	// Problems is all that is wrong now, Fresh the part of it that the previous
+	// snapshot did not have.
+	Problems []Problem
+	Fresh    []Problem
+	// Solved counts the problems of the previous snapshot that are gone.
+	Solved int
+	// Added, Renewed, Removed and Kept name certificate files: new ones, those
+	// whose certificate changed, those no longer served, and those whose pair is
+	// that of the previous snapshot because the files no longer make one.
+	Added, Renewed, Removed, Kept []string
+}
+
+// Changed says whether the load changed anything worth telling.
+func (r *Report) Changed() bool {
+	return len(r.Fresh)+r.Solved+len(r.Added)+len(r.Renewed)+len(r.Removed) > 0
+}
+
+// newReport compares a snapshot with the one before it, which may be nil.
+func newReport(old, now *Snapshot) *Report {
+	if old == nil {
+		old = &Snapshot{}
+	}
+	r := &Report{Problems: now.problems}
+	known := make(map[Problem]struct{}, len(old.problems))
+	for _, p := range old.problems {
+		known[p] = struct{}{}
+	}
+	for _, p := range now.problems {
+		if _, is := known[p]; !is {
+			r.Fresh = append(r.Fresh, p)
+		}
+		delete(known, p)
+	}
+	r.Solved = len(known)
+	r.comparePairs(old.pairs, now.pairs)
+	return r
+}
+
+// comparePairs sorts the certificate files of two snapshots into the report.
+func (r *Report) comparePairs(old, now []Pair) {
+	before := make(map[string]bool, len(old)) // file to: seen again
+	for i := range old {
+		before[old[i].CertFile] = false
+	}
+	for i := range now {
+		p := &now[i]
+		_, was := before[p.CertFile]
+		switch {
+		case p.Kept:
+			r.Kept = append(r.Kept, p.CertFile)
+		case p.PreviousIndex >= 0:
+		case was:
+			r.Renewed = append(r.Renewed, p.CertFile)
+		default:
+			r.Added = append(r.Added, p.CertFile)
+		}
+		if was {
+			before[p.CertFile] = true
+		}
+	}
+	for i := range old {
+		if file := old[i].CertFile; !before[file] {
+			r.Removed = append(r.Removed, file)
+			before[file] = true // a file may hold several pairs
+		}
+	}
+}
