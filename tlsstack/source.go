@@ -1,7 +1,5 @@
 package tlsstack
 
-import "crypto"
-
 // CertificateSource is what the handshake wants from a certificate store.
 type CertificateSource interface {
 	// Credentials returns the candidates for a server name, best first, or nil
@@ -13,13 +11,4 @@ type CertificateSource interface {
 	// Default returns the candidates for a name that is not held; nil when there
 	// is no default.
 	Default() []*Credential
-}
-
-// Credential is one certificate chain with its key. It is immutable and shared
-// by all connections; build it with NewCredential, which precomputes what the
-// handshake sends.
-type Credential struct {
-	Chain  [][]byte // DER, leaf first
-	Signer crypto.Signer
-	Staple []byte // DER OCSPResponse, nil for none
 }

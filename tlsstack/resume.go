@@ -1,0 +1,177 @@
+package tlsstack
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/binary"
+	"io"
+	"time"
+
+	"edge/tlsstack/keys"
+	"edge/tlsstack/wire"
+)
+
+// Session tickets: stateless, always with (EC)DHE (psk_dhe_ke), bound to server
+// name, ALPN, and the policy for client certificates.
+
+// identitiesMax is how many of the offered PSKs are tried. Clients offer one or
+// two.
+const identitiesMax = 8
+
+// resume looks for a PSK that can be used, verifies its binder, and adds the
+// rest of the ClientHello to the transcript. Finding none is no error.
+func (c *Conn) resume(now time.Time) *Error {
+	hs := c.hs
+	if hs.hello.PSK.Count > 0 {
+		if hs.hello.OffersPSKMode(wire.PSKModeDHEKE) && c.cfg.Tickets != nil {
+			if e := c.findSession(now); e != nil {
+				return e
+			}
+		}
+		hs.transcript.Add(hs.hello.Raw[hs.bindersAt():])
+	}
+	return nil
+}
+
+// findSession tries the identities in the client's order.
+func (c *Conn) findSession(now time.Time) *Error {
+	hs := c.hs
+	list := hs.hello.PSK
+	for i := range identitiesMax {
+		psk, ok := list.Next()
+		if !ok {
+			return nil
+		}
+		var found bool
+		hs.ticket, found = c.cfg.Tickets.open(hs.ticket[:0], psk.Identity)
+		if !found || !hs.resumed.parse(hs.ticket) || !c.usable(now, &hs.resumed) {
+			continue
+		}
+		hs.resumed.index = uint16(i)
+		return c.acceptSession(now, psk.Binder)
+	}
+	return nil
+}
+
+// usable checks that a session may go on here and now.
+func (c *Conn) usable(now time.Time, s *session) bool {
+	seconds := now.Unix()
+	suite := keys.SuiteByID(s.suite)
+	return suite != nil && suite.HashLen == c.suite.HashLen &&
+		seconds-s.sealed <= int64(c.cfg.ticketLifetime()/time.Second) && s.sealed <= seconds+clockSkewMax &&
+		seconds-s.started <= int64(sessionLifeMax/time.Second) &&
+		bytes.Equal(s.name, c.hs.name) &&
+		string(s.alpn) == c.hs.params.alpn &&
+		bytes.Equal(s.policy, c.policy(nil)) &&
+		(c.cfg.ClientAuth != ClientAuthRequire || len(s.chain) > 0)
+}
+
+// clockSkewMax is by how many seconds another machine's clock may be ahead.
+const clockSkewMax = 60
+
+// policy appends what binds a session to the way clients are authenticated.
+func (c *Conn) policy(dst []byte) []byte {
+	if c.cfg.ClientAuth == ClientAuthNone {
+		return dst
+	}
+	digest := c.cfg.ClientVerifier.Digest()
+	return append(dst, digest[:sha256.Size]...)
+}
+
+// acceptSession verifies the binder (RFC 9846, 4.2.11.2): "If this value is not
+// present or does not validate, the server MUST abort the handshake." A client
+// certificate that has expired meanwhile makes a whole handshake.
+func (c *Conn) acceptSession(now time.Time, binder []byte) *Error {
+	hs := c.hs
+	identity := restoreIdentity(now, hs.resumed.chain)
+	if identity == nil && len(hs.resumed.chain) > 0 {
+		return nil
+	}
+	hs.early.Start(c.suite, hs.resumed.psk.Bytes())
+	if !keys.Equal(hs.early.Binder(&hs.traffic, hs.transcript.Sum()), binder) {
+		return refuse(ReasonBinder)
+	}
+	hs.identity = identity
+	c.info.Resumed = true
+	return nil
+}
+
+// restoreIdentity makes the client's identity of a ticket's chain; nil when there
+// is none or its leaf is not valid now.
+func restoreIdentity(now time.Time, chain [][]byte) *ClientIdentity {
+	if len(chain) == 0 {
+		return nil
+	}
+	identity := &ClientIdentity{}
+	for _, der := range chain {
+		identity.Chain = append(identity.Chain, bytes.Clone(der))
+	}
+	leaf, err := x509.ParseCertificate(identity.Chain[0])
+	if err != nil || now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
+		return nil
+	}
+	identity.Leaf = leaf
+	return identity
+}
+
+// sendTickets queues tickets after the handshake (RFC 9846, 4.6.1): some after a
+// whole one, one in place of the one that was used.
+func (c *Conn) sendTickets(now time.Time) *Error {
+	hs := c.hs
+	if c.cfg.Tickets == nil || !hs.tickets {
+		return nil
+	}
+	hs.master.Resumption(hs.transcript.Sum(), &hs.resumption)
+	s := session{
+		suite: c.suite.ID, sealed: now.Unix(), started: now.Unix(),
+		name: hs.name, alpn: []byte(c.info.ALPN), policy: c.policy(nil),
+	}
+	if c.info.Client != nil {
+		s.chain = c.info.Client.Chain
+	}
+	count := c.cfg.ticketsPerSession()
+	if c.info.Resumed {
+		s.started, count = hs.resumed.started, 1
+	}
+	hs.scratch = hs.scratch[:0]
+	for i := range count {
+		if e := c.appendTicket(&s, byte(i)); e != nil {
+			return e
+		}
+	}
+	c.sealFlight()
+	return nil
+}
+
+// appendTicket adds one NewSessionTicket to what is to be sealed. The nonce sets
+// the tickets of one connection apart.
+func (c *Conn) appendTicket(s *session, nonce byte) *Error {
+	hs := c.hs
+	life := min(c.cfg.ticketLifetime(), sessionLifeMax-time.Duration(s.sealed-s.started)*time.Second)
+	if life < time.Second {
+		return nil
+	}
+	hs.traffic.TicketPSK(c.suite, &hs.resumption, []byte{nonce}, &s.psk)
+	plain, ok := s.append(hs.verify[:0])
+	hs.verify = plain
+	if !ok {
+		return nil
+	}
+	var err error
+	if hs.ticket, err = c.cfg.Tickets.seal(hs.ticket[:0], plain, c.rand); err != nil {
+		return internal(err)
+	}
+	var ageAdd [4]byte
+	if _, err := io.ReadFull(c.rand, ageAdd[:]); err != nil {
+		return internal(err)
+	}
+	m := wire.NewSessionTicket{
+		LifetimeSeconds: uint32(life / time.Second),
+		AgeAdd:          binary.BigEndian.Uint32(ageAdd[:]),
+		Nonce:           []byte{nonce},
+		Ticket:          hs.ticket,
+	}
+	hs.scratch = m.Append(hs.scratch)
+	return nil
+}

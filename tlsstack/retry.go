@@ -1,0 +1,122 @@
+package tlsstack
+
+import (
+	"bytes"
+	"time"
+
+	"edge/tlsstack/record"
+	"edge/tlsstack/wire"
+)
+
+// sendRetry queues HelloRetryRequest for the chosen group (RFC 9846, 4.1.4) and
+// waits for the second ClientHello. The state stays with the connection, so no
+// cookie is needed.
+func (c *Conn) sendRetry() *Error {
+	hs := c.hs
+	hs.transcript.Start(hs.params.suite)
+	hs.transcript.Add(hs.hello.Raw)
+	hs.transcript.Retry()
+
+	retry := wire.HelloRetryRequest{
+		SessionID:   hs.hello.SessionID,
+		CipherSuite: hs.params.suite.ID,
+		Group:       hs.params.group,
+	}
+	hs.scratch, _ = retry.Append(hs.scratch[:0])
+	hs.transcript.Add(hs.scratch)
+	out := c.queue()
+	out = record.AppendPlaintext(out, record.Handshake, hs.scratch)
+	c.output.b = c.appendCCS(out)
+
+	// The first hello stays for comparison, in its buffer; the second one is read
+	// into the other.
+	hs.first, hs.hello = hs.hello, wire.ClientHello{Extensions: hs.first.Extensions}
+	c.messages, hs.other = hs.other, c.messages
+	c.info.Retried = true
+	c.state = stateRetryHello
+	return nil
+}
+
+// appendCCS appends the change_cipher_spec of middlebox compatibility, once, for
+// clients that ask for it by a session id (RFC 9846, D.4).
+func (c *Conn) appendCCS(dst []byte) []byte {
+	if c.hs.ccsSent || len(c.hs.hello.SessionID) == 0 {
+		return dst
+	}
+	c.hs.ccsSent = true
+	dst = record.AppendHeader(dst, record.ChangeCipherSpec, 1)
+	return append(dst, 1)
+}
+
+// secondHello takes the answer to HelloRetryRequest.
+func (c *Conn) secondHello(now time.Time, msg []byte) *Error {
+	if e := c.atKeyChange(); e != nil {
+		return e
+	}
+	hs := c.hs
+	if err := wire.ParseClientHello(msg, &hs.hello); err != nil {
+		return refuseMessage(err)
+	}
+	if err := hs.hello.CheckTLS13(); err != nil {
+		return refuseMessage(err)
+	}
+	if e := checkSecondHello(&hs.first, &hs.hello, hs.params.group); e != nil {
+		return e
+	}
+	hs.params.retryGroup = false
+	return c.answerWithFlight(now)
+}
+
+// checkSecondHello compares the two hellos. RFC 9846, 4.1.2: the client "MUST
+// send the same ClientHello without modification" but for the exceptions named
+// there.
+func checkSecondHello(first, second *wire.ClientHello, group wire.Group) *Error {
+	// RFC 9846, 4.2.8: the one share is for the group asked for.
+	list := second.KeyShares
+	share, ok := list.Next()
+	if !ok || share.Group != group || len(list) > 0 {
+		return refuse(ReasonRetryShare)
+	}
+	if second.EarlyData {
+		return refuse(ReasonRetryEarlyData)
+	}
+	if second.LegacyVersion != first.LegacyVersion ||
+		!bytes.Equal(second.Random, first.Random) ||
+		!bytes.Equal(second.SessionID, first.SessionID) ||
+		!bytes.Equal(second.CipherSuites, first.CipherSuites) ||
+		!bytes.Equal(second.CompressionMethods, first.CompressionMethods) ||
+		!sameExtensions(first, second) {
+		return refuse(ReasonRetryChanged)
+	}
+	return nil
+}
+
+// sameExtensions compares the extensions that must not change, in order.
+func sameExtensions(first, second *wire.ClientHello) bool {
+	a, b := first.Extensions, second.Extensions
+	for {
+		a, b = skipChangeable(a), skipChangeable(b)
+		if len(a) == 0 || len(b) == 0 {
+			return len(a) == len(b)
+		}
+		if a[0].Type != b[0].Type || !bytes.Equal(a[0].Body, b[0].Body) {
+			return false
+		}
+		a, b = a[1:], b[1:]
+	}
+}
+
+// skipChangeable drops leading extensions that a client may change, add or
+// remove between its hellos (RFC 9846, 4.1.2; for ECH RFC 9849, 6.1.5).
+func skipChangeable(list []wire.Extension) []wire.Extension {
+	for len(list) > 0 {
+		switch list[0].Type {
+		case wire.ExtKeyShare, wire.ExtEarlyData, wire.ExtCookie, wire.ExtPreSharedKey,
+			wire.ExtPadding, wire.ExtEncryptedClientHello:
+			list = list[1:]
+		default:
+			return list
+		}
+	}
+	return nil
+}
