@@ -1,0 +1,147 @@
+package gateway
+
+import (
+	"errors"
+
+	"edge/edge/reactor"
+	"edge/tlsstack"
+)
+
+// finish ends a connection in good order: what is queued goes out, then
+// close_notify and FIN, then the peer's last bytes are read over so that they
+// do not turn our answer into a reset (RFC 9112, 9.6; RFC 9846, 6.1).
+func (c *conn) finish() {
+	if c.stage >= stageClosing {
+		return
+	}
+	c.stage = stageClosing
+	c.setTimer(timerWrite)
+	c.w.markDirty(c)
+}
+
+// failTLS ends a connection after a TLS error: its alert goes out, then FIN.
+func (c *conn) failTLS(err error) {
+	c.w.stats.tlsFailed.Add(1)
+	c.logTLS(err)
+	c.leaveGeneration()
+	c.dropExchange()
+	c.stage = stageClosing
+	c.setTimer(timerWrite)
+	c.w.markDirty(c)
+}
+
+// linger has sent all there is: FIN goes out, and input is dropped until the
+// peer's FIN or the deadline.
+func (c *conn) linger() {
+	c.stage = stageLingering
+	c.release(&c.in)
+	c.release(&c.plain)
+	c.w.r.ShutdownWrite(c.sock)
+	if c.peerEnded {
+		c.close()
+		return
+	}
+	c.setTimer(timerLinger)
+	c.gate()
+}
+
+// lingerBytesMax bounds what is read over after the last answer.
+const lingerBytesMax = 1 << 20
+
+// dropInput counts what a lingering peer still sends.
+func (c *conn) dropInput(n int) {
+	if c.raw += n; c.raw > lingerBytesMax {
+		c.close()
+	}
+}
+
+// peerClosed goes on after the peer's close_notify: what was asked for is still
+// answered (RFC 9846, 6.1).
+func (c *conn) peerClosed() {
+	c.peerEnded = true
+	if c.x == nil {
+		c.finish()
+	}
+}
+
+// receiveEnded goes on after the peer's FIN or reset.
+func (c *conn) receiveEnded(err error) {
+	switch {
+	case err != nil || c.stage < stageOpen || c.stage == stageLingering:
+		c.close()
+	case c.stage == stageOpen && c.on.tls && !c.peerEnded && c.x != nil && !c.x.bodyEnd:
+		c.abort() // truncated: the request must not pass for a whole one
+	default:
+		c.peerEnded = true
+		if c.x == nil {
+			c.finish()
+		}
+	}
+}
+
+// close gives the connection up.
+func (c *conn) close() { c.giveUp(c.w.r.Close) }
+
+// abort gives the connection up with a reset: the peer must not take what it has
+// for all there is.
+func (c *conn) abort() { c.giveUp(c.w.r.Abort) }
+
+func (c *conn) giveUp(how func(reactor.Sock)) {
+	if c.stage == stageClosed {
+		return
+	}
+	c.stage = stageClosed
+	c.leaveGeneration()
+	c.dropExchange()
+	how(c.sock)
+}
+
+// dropExchange ends an exchange that will not be answered whole. While the
+// kernel reads its file it must stay: fileRead and free come back to it.
+func (c *conn) dropExchange() {
+	if c.x != nil && !c.filling {
+		c.w.endExchange(c.x)
+		c.x = nil
+	}
+}
+
+func (c *conn) leaveGeneration() {
+	if c.gen != nil {
+		c.w.leave(c.gen)
+		c.gen = nil
+	}
+}
+
+// closed implements endpoint: what is left is given back.
+func (c *conn) closed() {
+	c.filling = false
+	c.dropExchange()
+	c.release(&c.in)
+	c.release(&c.plain)
+	c.release(&c.out)
+	c.release(&c.sending)
+	c.tls.Release()
+	c.w.forget(c)
+}
+
+// forget takes a closed connection off the worker's books.
+func (w *worker) forget(c *conn) {
+	w.open--
+	w.bySource.leave(c.peer.Addr())
+	if !c.dirty && !c.starved && len(w.idle) < idleConnsMax {
+		w.idle = append(w.idle, c)
+	}
+	if w.draining && w.open == 0 {
+		w.r.Stop()
+	}
+}
+
+// logTLS says in one line why a handshake or a connection failed.
+func (c *conn) logTLS(err error) {
+	var e *tlsstack.Error
+	if !errors.As(err, &e) {
+		c.w.server.log.limited("tls", "tls: %v; client %s", err, c.peer)
+		return
+	}
+	c.w.server.log.limited("tls", "%v; client %s, server name %q", e, c.peer, c.tls.Info().ServerName)
+}

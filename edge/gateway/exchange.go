@@ -1,0 +1,54 @@
+package gateway
+
+import (
+	"edge/edge/reactor"
+	"edge/proxy/http1"
+	"edge/proxy/httpmsg"
+)
+
+// exchange is one request and its response. A connection has one at a time: a
+// pipelined request waits until the answer before it is complete.
+type exchange struct {
+	gen     *localGen // what it is served from, from start to end
+	req     httpmsg.Request
+	resp    httpmsg.Response
+	body    http1.Body
+	bodyEnd bool // the request body is read, or there is none
+
+	headDone bool
+	part     int    // of resp.Parts
+	at       int64  // body bytes put out, of the whole or of the part
+	keep     []byte // what was read so far of a file that the site wants to keep
+
+	started reactor.Instant
+	wire    int64 // bytes handed to the kernel
+}
+
+// wantsBody says whether the request body is wanted now.
+func (x *exchange) wantsBody() bool { return !x.bodyEnd }
+
+func (w *worker) newExchange() *exchange {
+	if n := len(w.exchanges); n > 0 {
+		x := w.exchanges[n-1]
+		w.exchanges = w.exchanges[:n-1]
+		return x
+	}
+	return new(exchange)
+}
+
+// endExchange gives x back.
+func (w *worker) endExchange(x *exchange) {
+	w.leave(x.gen)
+	req, resp := x.req, x.resp
+	req.Reset()
+	resp.Reset(0)
+	*x = exchange{req: req, resp: resp}
+	w.keepExchange(x)
+}
+
+// keepExchange keeps x to be used again.
+func (w *worker) keepExchange(x *exchange) {
+	if len(w.exchanges) < idleConnsMax {
+		w.exchanges = append(w.exchanges, x)
+	}
+}

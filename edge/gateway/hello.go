@@ -1,0 +1,42 @@
+package gateway
+
+import "edge/tlsstack"
+
+// start opens a fresh connection's first stage.
+func (c *conn) start() {
+	if !c.on.tls {
+		c.stage = stageOpen
+		c.waitForRequest()
+		return
+	}
+	c.gen = c.w.join()
+	c.tls.Init(c.gen.tls, c.w.server.rand)
+	c.setTimer(timerHandshake)
+}
+
+// advance moves the connection on when the TLS machine has something to decide
+// or is done. False: the connection is over.
+func (c *conn) advance() bool {
+	if c.stage == stageHello && c.tls.Wait() == tlsstack.WaitDecision {
+		if err := c.tls.Continue(c.w.wall); err != nil {
+			c.failTLS(err)
+			return false
+		}
+		c.stage = stageHandshake
+	}
+	if c.stage == stageHandshake && c.tls.Wait() == tlsstack.WaitData {
+		c.established()
+	}
+	return true
+}
+
+// established has the client's Finished.
+func (c *conn) established() {
+	c.stage = stageOpen
+	c.leaveGeneration()
+	c.w.stats.handshakes.Add(1)
+	if c.tls.Info().Resumed {
+		c.w.stats.resumed.Add(1)
+	}
+	c.waitForRequest()
+}

@@ -1,0 +1,81 @@
+package gateway
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Log is where the operator reads what went wrong, in words, a line each. It may
+// be used from any goroutine.
+type Log struct {
+	mu    sync.Mutex
+	w     io.Writer
+	now   func() time.Time
+	kinds map[string]*limitedKind
+}
+
+// limitedKind is the allowance of one kind of line that peers can cause.
+type limitedKind struct {
+	second  int64
+	lines   int
+	dropped int
+}
+
+// limitedPerSecond is how many lines of a kind a second may have. What peers can
+// cause must not fill a disk.
+const limitedPerSecond = 10
+
+// NewLog writes lines to w.
+func NewLog(w io.Writer) *Log {
+	return &Log{w: w, now: time.Now, kinds: map[string]*limitedKind{}}
+}
+
+// Printf writes one line, with the time in front.
+func (l *Log) Printf(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.line(fmt.Sprintf(format, args...))
+}
+
+func (l *Log) line(s string) {
+	fmt.Fprintf(l.w, "%s %s\n", l.now().UTC().Format("2006-01-02T15:04:05.000Z"), s)
+}
+
+// limited writes a line of a kind that peers can cause, at most limitedPerSecond
+// of them; the first line of a later second says how many were left out.
+func (l *Log) limited(kind, format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := l.kinds[kind]
+	if k == nil {
+		k = &limitedKind{}
+		l.kinds[kind] = k
+	}
+	if sec := l.now().Unix(); sec != k.second {
+		k.second, k.lines = sec, 0
+	}
+	if k.lines++; k.lines > limitedPerSecond {
+		k.dropped++
+		return
+	}
+	s := fmt.Sprintf(format, args...)
+	if k.dropped > 0 {
+		s += fmt.Sprintf(" (%d more lines of this kind were left out)", k.dropped)
+		k.dropped = 0
+	}
+	l.line(s)
+}
+
+// printableMax is the most bytes of a peer's that a line shows.
+const printableMax = 120
+
+// printable makes a peer's bytes safe in a line.
+func printable(b []byte) string {
+	if len(b) > printableMax {
+		b = b[:printableMax]
+	}
+	return strconv.QuoteToASCII(string(b))
+}

@@ -1,0 +1,281 @@
+package gateway
+
+import (
+	"edge/edge/reactor"
+	"edge/tlsstack"
+)
+
+const (
+	// outBytesMax is the most output one connection holds: one buffer being put
+	// together and one with the kernel. It takes a 100 KB answer in sealed
+	// records, so that it goes out in one system call.
+	outBytesMax = reactor.BufferBytesMax
+
+	// outHighWater is where a connection stops to take further requests.
+	outHighWater = outBytesMax / 2
+
+	// inputHeldMax is where reading is paused while an answer is in progress.
+	inputHeldMax = 16 << 10
+
+	// fillSpare is left free behind a file's records for what the TLS machine
+	// wants to say meanwhile: an alert, a KeyUpdate.
+	fillSpare = 512
+)
+
+// room makes c.out able to take n bytes more. It is false when they do not fit
+// until what is there was sent, or until others give memory back; the connection
+// is then woken by Sent or by the worker.
+func (c *conn) room(n int) bool {
+	need := len(c.out) + n
+	if need <= cap(c.out) {
+		return true
+	}
+	if need > outBytesMax {
+		return false
+	}
+	b := c.w.r.Buffers().Get(need)
+	if b == nil {
+		c.w.starve(c)
+		return false
+	}
+	if c.out != nil {
+		b = append(b, c.out...)
+		c.release(&c.out)
+	}
+	c.out = b
+	return true
+}
+
+// record is a record that is being written at the end of c.out.
+type record struct{ start int }
+
+// beginRecord leaves room for a record's header. Without TLS a record is nothing
+// but its bytes.
+func (c *conn) beginRecord() record {
+	start := len(c.out)
+	if c.on.tls {
+		c.out = c.out[:start+tlsstack.RecordPrefix]
+	}
+	return record{start}
+}
+
+// endRecord seals what was appended since beginRecord.
+func (c *conn) endRecord(r record) {
+	if !c.on.tls {
+		return
+	}
+	n := len(c.out) - r.start - tlsstack.RecordPrefix
+	sealed := c.tls.SealInPlace(c.out[r.start:cap(c.out)], n)
+	c.out = c.out[:r.start+len(sealed)]
+}
+
+// overhead is what a record costs beside its bytes.
+func (c *conn) overhead() int {
+	if c.on.tls {
+		return tlsstack.RecordOverhead
+	}
+	return 0
+}
+
+// recordMax is the most plaintext one record takes.
+func (c *conn) recordMax() int {
+	if c.on.tls {
+		return c.tls.PlaintextMax()
+	}
+	return outBytesMax
+}
+
+// wireSize is the number of bytes that n bytes of plaintext take on the wire.
+func (c *conn) wireSize(n int) int {
+	max := c.recordMax()
+	return n + (n+max-1)/max*c.overhead()
+}
+
+// plainFitting is the number of plaintext bytes that fit into n on the wire.
+func (c *conn) plainFitting(n int) int {
+	if !c.on.tls {
+		return max(n, 0)
+	}
+	full := c.recordMax() + tlsstack.RecordOverhead
+	fit := n / full * c.recordMax()
+	if tail := n%full - tlsstack.RecordOverhead; tail > 0 {
+		fit += tail
+	}
+	return max(fit, 0)
+}
+
+// write appends p in as many records as it takes; the caller has made room.
+func (c *conn) write(p []byte) {
+	if c.on.tls {
+		c.out = c.tls.SealAppend(c.out, p)
+		return
+	}
+	c.out = append(c.out, p...)
+}
+
+// takeTLSOutput appends what the TLS machine wants sent: its flight, alerts,
+// tickets, KeyUpdates. They were sealed in this order, so they go first.
+func (c *conn) takeTLSOutput() {
+	if c.on.tls && !c.filling && c.tls.HasOutput() && c.room(c.tls.OutputLen()) {
+		c.out = c.tls.AppendOutput(c.out)
+	}
+}
+
+// notifyClose appends close_notify, once, when there is room.
+func (c *conn) notifyClose() {
+	if c.on.tls && !c.notified && c.room(c.tls.OutputLen()+closeNotifyBytesMax) {
+		c.out = c.tls.AppendCloseNotify(c.out)
+		c.notified = true
+	}
+}
+
+// closeNotifyBytesMax is the size of an alert record.
+const closeNotifyBytesMax = tlsstack.RecordOverhead + 2
+
+// flush starts the Send of what is there. The worker calls it at the end of a
+// turn, so all that became ready in the turn goes out together.
+func (c *conn) flush() {
+	c.dirty = false
+	if c.stage >= stageLingering || c.sending != nil {
+		return
+	}
+	c.takeTLSOutput()
+	if c.filling {
+		return
+	}
+	if c.stage == stageClosing {
+		c.notifyClose()
+	}
+	if len(c.out) == 0 {
+		if c.stage == stageClosing && !c.starved {
+			c.linger()
+		}
+		return
+	}
+	c.sending, c.out = c.out, nil
+	c.w.sent += len(c.sending)
+	if c.stage != stageHello && c.stage != stageHandshake {
+		c.setTimer(timerWrite)
+	}
+	c.w.r.Send(c.sock, c.sending)
+}
+
+// sent goes on after a Send.
+func (c *conn) wasSent(err error) {
+	n := len(c.sending)
+	c.release(&c.sending)
+	c.unsent = 0
+	if c.stage == stageClosed {
+		return
+	}
+	if err != nil {
+		c.abort()
+		return
+	}
+	if c.x != nil {
+		c.x.wire += int64(n)
+		if !c.filling {
+			c.produce()
+		}
+	}
+	switch {
+	case c.stage >= stageClosed:
+	case len(c.out) > 0 || c.stage == stageClosing:
+		c.w.markDirty(c)
+	case c.stage == stageOpen && c.x == nil:
+		c.waitForRequest()
+	}
+	c.resume()
+}
+
+// fill is a read of file bytes into the tail of c.out.
+type fill struct {
+	start int // of the first record in c.out
+	bytes int // asked for
+}
+
+// startFill reads up to left bytes of the exchange's file into record-shaped
+// slots at the end of c.out. The records are sealed where they are once the
+// bytes came.
+func (c *conn) startFill(fd int, off, left int64) bool {
+	want := int(min(left, int64(outBytesMax)))
+	size := min(c.wireSize(want), outBytesMax-len(c.out)-fillSpare)
+	if size < fillLeast && c.wireSize(want) > size {
+		return false // what is there goes out first
+	}
+	if !c.room(size + fillSpare) {
+		return false
+	}
+	n := min(c.plainFitting(size), want, slotsMax*c.recordMax())
+	c.fill = fill{len(c.out), n}
+	c.filling = true
+	c.w.r.ReadFile(c.sock, fd, c.slots(len(c.out), n), off)
+	return true
+}
+
+// slotsMax is the most pieces of memory one ReadFile takes.
+const slotsMax = reactor.FileBuffersMax
+
+// fillLeast is the least worth a read when more is wanted.
+const fillLeast = 32 << 10
+
+// slots cuts c.out from at on into the places of n plaintext bytes. It is valid
+// until the next call.
+func (c *conn) slots(at, n int) [][]byte {
+	iov := c.w.iov[:0]
+	whole := c.out[:cap(c.out)]
+	for n > 0 {
+		k := min(n, c.recordMax())
+		if c.on.tls {
+			at += tlsstack.RecordPrefix
+		}
+		iov = append(iov, whole[at:at+k:at+k])
+		at += k
+		if c.on.tls {
+			at += tlsstack.RecordOverhead - tlsstack.RecordPrefix
+		}
+		n -= k
+	}
+	c.w.iov = iov
+	return iov
+}
+
+// endFill seals the n bytes that were read; false: what the TLS machine has to
+// say does not fit in between.
+func (c *conn) endFill(n int) bool {
+	c.filling = false
+	start := c.fill.start
+	for left := n; left > 0; {
+		if c.on.tls && c.tls.HasOutput() {
+			moved := c.makeWay(start, left)
+			if moved < 0 {
+				return false
+			}
+			start += moved
+		}
+		k := min(left, c.recordMax())
+		if c.on.tls {
+			start += len(c.tls.SealInPlace(c.out[start:cap(c.out)], k))
+		} else {
+			start += k
+		}
+		left -= k
+	}
+	c.out = c.out[:start]
+	return true
+}
+
+// makeWay moves the slots of n plaintext bytes at start, and puts in front of
+// them what the TLS machine wants sent before they are sealed. It returns how
+// far they moved, -1 if there is no space.
+func (c *conn) makeWay(start, n int) int {
+	t := c.tls.OutputLen()
+	end := start + c.wireSize(n)
+	whole := c.out[:cap(c.out)]
+	if end+t > len(whole) {
+		return -1
+	}
+	copy(whole[start+t:], whole[start:end])
+	c.tls.AppendOutput(whole[:start])
+	return t
+}

@@ -1,0 +1,149 @@
+package gateway
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"edge/edge/reactor"
+)
+
+// timerKind is what a connection's one deadline stands for.
+type timerKind uint8
+
+const (
+	timerNone      timerKind = iota
+	timerHandshake           // from accept to the client's Finished; never extended
+	timerIdle                // no request
+	timerHead                // from a head's first byte to its last; never extended
+	timerBody                // between two arrivals of a request body
+	timerWrite               // the peer acknowledges nothing
+	timerLinger              // waiting for the peer's FIN
+)
+
+// lingerTime is how long a peer may take to see our FIN.
+const lingerTime = 2 * time.Second
+
+func (c *conn) timeout(k timerKind) time.Duration {
+	t := &c.w.server.cfg.Timeouts
+	switch k {
+	case timerHandshake:
+		return t.Handshake
+	case timerIdle:
+		return t.Idle
+	case timerHead:
+		return t.Head
+	case timerBody:
+		return t.Body
+	case timerWrite:
+		return t.Write
+	case timerLinger:
+		return lingerTime
+	}
+	panic("BUG: no such timer")
+}
+
+// setTimer replaces the connection's deadline.
+func (c *conn) setTimer(k timerKind) {
+	c.timer = k
+	d := c.timeout(k)
+	if k == timerWrite {
+		c.sampled = false
+		d /= sampleShare
+	}
+	c.w.r.SetDeadline(c.sock, c.capped(c.w.r.Now().Add(d)))
+}
+
+// capped brings a deadline forward to the end of the time for the whole request.
+func (c *conn) capped(at reactor.Instant) reactor.Instant {
+	whole := c.w.server.cfg.Timeouts.Request
+	if whole > 0 && c.x != nil {
+		return min(at, c.x.started.Add(whole))
+	}
+	return at
+}
+
+// waitForRequest starts the idle time.
+func (c *conn) waitForRequest() {
+	if c.headStarted == 0 {
+		c.setTimer(timerIdle)
+	}
+}
+
+// waitForHead starts the time for a head at its first byte, and leaves it alone
+// at every later one: a client that drips bytes gains nothing.
+func (c *conn) waitForHead() {
+	if c.headStarted == 0 {
+		c.headStarted = c.w.r.Now()
+		c.setTimer(timerHead)
+	}
+}
+
+// expired ends what took too long.
+func (c *conn) expired() {
+	if c.stage == stageClosed {
+		return
+	}
+	if c.timer == timerWrite && c.x != nil && c.wholeSpent() {
+		c.abort()
+		return
+	}
+	if c.timer == timerWrite && c.moves() {
+		c.w.r.SetDeadline(c.sock, c.capped(c.w.r.Now().Add(c.timeout(timerWrite))))
+		return
+	}
+	c.w.stats.timeouts.Add(1)
+	switch c.timer {
+	case timerIdle:
+		c.finish()
+	case timerHead:
+		c.timedOut()
+	case timerWrite, timerBody:
+		c.abort()
+	default:
+		c.close()
+	}
+}
+
+// sampleShare: what the peer has acknowledged is asked of the kernel first when
+// this share of the write timeout is over, so that an answer that goes out at
+// once, as nearly all do, costs no system call for it.
+const sampleShare = 8
+
+// moves says whether the peer acknowledged bytes since the last time, or whether
+// this is the first time.
+func (c *conn) moves() bool {
+	acked := c.acked()
+	moved := !c.sampled || acked != c.ackedWas
+	c.sampled, c.ackedWas = true, acked
+	return moved
+}
+
+// acked is the number of bytes the peer has acknowledged, as the kernel counts
+// them; 0 where there is no kernel.
+func (c *conn) acked() uint64 {
+	fd := c.w.r.FD(c.sock)
+	if fd < 0 {
+		return 0
+	}
+	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err != nil {
+		return 0
+	}
+	return info.Bytes_acked
+}
+
+func (c *conn) wholeSpent() bool {
+	whole := c.w.server.cfg.Timeouts.Request
+	return whole > 0 && c.w.r.Now().Sub(c.x.started) >= whole
+}
+
+// timedOut answers a head that did not arrive in time (RFC 9110, 15.5.9).
+func (c *conn) timedOut() {
+	x := c.w.newExchange()
+	c.begin(x)
+	x.bodyEnd = true
+	errorPage(&x.resp, 408)
+	x.resp.Close = true
+	c.produce()
+}

@@ -1,0 +1,234 @@
+package gateway
+
+import (
+	"net/netip"
+	"time"
+
+	"edge/edge/reactor"
+	"edge/proxy/httpmsg"
+)
+
+// worker serves one core: it owns a reactor and all that is reached through it.
+// Everything here runs on the reactor's thread, post apart.
+type worker struct {
+	server *server
+	index  int
+	r      reactor.Reactor
+	stats  *stats
+
+	listeners []*listener
+	ends      []endpoint // by Sock.Index
+	idle      []*conn    // conns to use again, at most idleConnsMax
+	open      int        // client connections
+
+	dirty    []*conn // have output to flush at the end of the turn
+	starved  []*conn // want a buffer, oldest first
+	bySource sources
+
+	gen *localGen // the current generation
+
+	exchanges []*exchange // to use again, at most idleConnsMax
+
+	wall    time.Time
+	date    httpmsg.Date
+	sent    int      // bytes handed to Send in this turn
+	iov     [][]byte // scratch of slots
+	scratch []byte
+
+	draining bool
+}
+
+// endpoint is one socket of the worker, whatever it is for: what happened to the
+// socket is handed to it.
+type endpoint interface {
+	// connected: the outcome of Connect.
+	connected(err error)
+	// received: as reactor.Handler.Received.
+	received(b []byte, id reactor.BufID) (kept bool)
+	// receiveEnded: the peer's FIN (nil) or a failure.
+	receiveEnded(err error)
+	wasSent(err error)
+	fileRead(n int, err error)
+	expired()
+	// closed: the last completion came; everything held is given back.
+	closed()
+}
+
+// idleConnsMax bounds what a burst leaves behind.
+const idleConnsMax = 256
+
+// listener is one listening socket of one worker.
+type listener struct {
+	sock     reactor.Sock
+	tls      bool
+	redirect bool // answers with a redirect to https and nothing else
+
+	securePort uint16 // where the redirect leads
+}
+
+func newWorker(s *server, index int, r reactor.Reactor) *worker {
+	w := &worker{
+		server: s,
+		index:  index,
+		r:      r,
+		stats:  &s.stats[index],
+		ends:   make([]endpoint, r.SocketsMax()),
+		bySource: sources{
+			max:   s.cfg.Limits.ConnectionsPerAddress,
+			count: map[netip.Addr]int{},
+		},
+	}
+	w.adopt(s.current())
+	w.tick()
+	return w
+}
+
+// tick takes the turn's time.
+func (w *worker) tick() {
+	w.wall = w.r.Wall()
+}
+
+// listen starts accepting.
+func (w *worker) listen(fd int, l listener) error {
+	sock, err := w.r.Listen(fd)
+	if err != nil {
+		return err
+	}
+	l.sock = sock
+	w.listeners = append(w.listeners, &l)
+	w.r.Receive(sock)
+	return nil
+}
+
+func (w *worker) listenerOf(s reactor.Sock) *listener {
+	for _, l := range w.listeners {
+		if l.sock == s {
+			return l
+		}
+	}
+	return nil
+}
+
+// Accepted implements reactor.Handler.
+func (w *worker) Accepted(l, s reactor.Sock, peer netip.AddrPort) {
+	w.stats.accepted.Add(1)
+	on := w.listenerOf(l)
+	if on == nil || w.open >= w.server.cfg.Limits.Connections || !w.bySource.enter(peer.Addr()) {
+		w.stats.refused.Add(1)
+		w.r.Abort(s)
+		return
+	}
+	c := w.newConn()
+	c.reset(w, s, on, peer)
+	w.ends[s.Index()] = c
+	w.open++
+	c.start()
+	w.r.Receive(s)
+}
+
+func (w *worker) newConn() *conn {
+	if n := len(w.idle); n > 0 {
+		c := w.idle[n-1]
+		w.idle = w.idle[:n-1]
+		return c
+	}
+	return new(conn)
+}
+
+// AcceptFailed implements reactor.Handler.
+func (w *worker) AcceptFailed(_ reactor.Sock, err error) {
+	w.stats.acceptFailed.Add(1)
+	w.server.log.limited("accept", "accepting: %v: raise the limit of open files (LimitNOFILE, ulimit -n) or lower --max-connections", err)
+}
+
+// Connected implements reactor.Handler.
+func (w *worker) Connected(s reactor.Sock, err error) {
+	if e := w.ends[s.Index()]; e != nil {
+		e.connected(err)
+	}
+}
+
+// Received implements reactor.Handler.
+func (w *worker) Received(s reactor.Sock, b []byte, id reactor.BufID) bool {
+	if e := w.ends[s.Index()]; e != nil {
+		return e.received(b, id)
+	}
+	return false
+}
+
+// ReceiveEnded implements reactor.Handler.
+func (w *worker) ReceiveEnded(s reactor.Sock, err error) {
+	if e := w.ends[s.Index()]; e != nil {
+		e.receiveEnded(err)
+	}
+}
+
+// Sent implements reactor.Handler.
+func (w *worker) Sent(s reactor.Sock, err error) {
+	if e := w.ends[s.Index()]; e != nil {
+		e.wasSent(err)
+	}
+}
+
+// FileRead implements reactor.Handler.
+func (w *worker) FileRead(s reactor.Sock, n int, err error) {
+	if e := w.ends[s.Index()]; e != nil {
+		e.fileRead(n, err)
+	}
+}
+
+// Expired implements reactor.Handler.
+func (w *worker) Expired(s reactor.Sock) {
+	if e := w.ends[s.Index()]; e != nil {
+		e.expired()
+	}
+}
+
+// Closed implements reactor.Handler.
+func (w *worker) Closed(s reactor.Sock) {
+	if e := w.ends[s.Index()]; e != nil {
+		w.ends[s.Index()] = nil
+		e.closed()
+	}
+}
+
+// TurnEnd implements reactor.Handler: what became ready goes out.
+func (w *worker) TurnEnd() {
+	for i := 0; i < len(w.dirty); i++ {
+		w.dirty[i].flush()
+	}
+	w.dirty = w.dirty[:0]
+	w.feedStarved()
+	w.sent = 0
+	w.tick()
+}
+
+// markDirty has c flushed at the end of the turn.
+func (w *worker) markDirty(c *conn) {
+	if !c.dirty {
+		c.dirty = true
+		w.dirty = append(w.dirty, c)
+	}
+}
+
+// starve puts c in line for a buffer.
+func (w *worker) starve(c *conn) {
+	if !c.starved {
+		c.starved = true
+		w.stats.starved.Add(1)
+		w.starved = append(w.starved, c)
+	}
+}
+
+// feedStarved lets those in line try again, as long as there is memory.
+func (w *worker) feedStarved() {
+	i := 0
+	for n := len(w.starved); i < n && w.r.Buffers().Available() >= outBytesMax; i++ {
+		c := w.starved[i]
+		c.starved = false
+		if c.stage != stageClosed {
+			c.retry()
+		}
+	}
+	w.starved = append(w.starved[:0], w.starved[i:]...)
+}
