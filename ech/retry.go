@@ -1,0 +1,39 @@
+package ech
+
+import (
+	"slices"
+	"time"
+)
+
+// The retry lists of a set are made when the set is: one for every time at which
+// another key comes into effect.
+
+func (s *Set) buildRetryLists() error {
+	var times []time.Time
+	for _, k := range s.keys {
+		if k.Role == Current {
+			times = append(times, k.NotBefore)
+		}
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	times = slices.CompactFunc(times, time.Time.Equal)
+	for _, from := range times {
+		list, err := AppendConfigList(nil, s.inEffect(from)...)
+		if err != nil {
+			return errRetryLong
+		}
+		s.retry = append(s.retry, retryList{from, list})
+	}
+	return nil
+}
+
+// inEffect returns the configs of the current keys whose time has come.
+func (s *Set) inEffect(now time.Time) [][]byte {
+	var configs [][]byte
+	for _, k := range s.keys {
+		if k.Role == Current && !k.NotBefore.After(now) {
+			configs = append(configs, k.Config.Raw)
+		}
+	}
+	return configs
+}
