@@ -32,8 +32,24 @@ func (r *Reactor) Run(h reactor.Handler) error {
 			return err
 		}
 		r.turn()
+		r.yield()
 	}
 	return nil
+}
+
+// yieldEvery is well below the 10 ms after which the Go runtime's monitor thread
+// takes a goroutine for one that hogs its processor.
+const yieldEvery = 4 * time.Millisecond
+
+// yield passes through the Go scheduler now and then. A worker that never does
+// is, to the monitor thread, a goroutine to be preempted and a system call to be
+// robbed of its processor: the monitor then wakes every 20 µs for good, which
+// was measured at a fifth of a busy worker's time.
+func (r *Reactor) yield() {
+	if r.now.Sub(r.yielded) >= yieldEvery {
+		r.yielded = r.now
+		runtime.Gosched()
+	}
 }
 
 // prepare completes what is submitted next.

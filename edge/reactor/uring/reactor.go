@@ -56,6 +56,7 @@ type Reactor struct {
 	wallAt  reactor.Instant
 	enabled bool
 	stopped bool
+	yielded reactor.Instant // when yield last passed through the scheduler
 
 	resumed []reactor.Sock // to be delivered what they missed
 	starved []reactor.Sock // to be armed when there are buffers, first come first served
