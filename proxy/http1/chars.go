@@ -56,18 +56,22 @@ const (
 	highs = 0x8080808080808080
 )
 
-// indexControl is the index of the first byte of b that is below 0x20 or DEL,
-// or len(b).
+// controls marks the high bit of bytes of x that are below 0x20 or DEL.
 //
 // x - 0x20 borrows into a byte's high bit where the byte is below 0x20 (and its
-// own high bit is clear). A borrow also spoils the bytes above, so only the
-// lowest mark is sure: and it is the only one used.
+// own high bit is clear). A borrow also spoils the bytes above: the lowest mark
+// is sure, and that there is none, but not the marks above the lowest.
+func controls(x uint64) uint64 {
+	del := x ^ 0x7f*ones
+	return ((x-0x20*ones)&^x | (del-ones)&^del) & highs
+}
+
+// indexControl is the index of the first byte of b that is below 0x20 or DEL,
+// or len(b).
 func indexControl(b []byte) int {
 	i := 0
 	for ; i+8 <= len(b); i += 8 {
-		x := binary.LittleEndian.Uint64(b[i:])
-		del := x ^ 0x7f*ones
-		if m := ((x-0x20*ones)&^x | (del-ones)&^del) & highs; m != 0 {
+		if m := controls(binary.LittleEndian.Uint64(b[i:])); m != 0 {
 			return i + bits.TrailingZeros64(m)>>3
 		}
 	}
@@ -77,6 +81,19 @@ func indexControl(b []byte) int {
 		}
 	}
 	return i
+}
+
+// isValue says that b holds no byte that a field value may not (RFC 9110, 5.5).
+func isValue(b []byte) bool {
+	if len(b) < 8 {
+		return valueEnd(b, 0) == len(b)
+	}
+	last := binary.LittleEndian.Uint64(b[len(b)-8:])
+	m := controls(last)
+	for i := 0; i < len(b)-8; i += 8 {
+		m |= controls(binary.LittleEndian.Uint64(b[i:]))
+	}
+	return m == 0 || valueEnd(b, 0) == len(b) // a tab is a control byte that may
 }
 
 // trimBlanks cuts spaces and tabs off both ends of b (OWS: RFC 9110, 5.6.3).

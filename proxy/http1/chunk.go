@@ -7,6 +7,7 @@ import "math"
 //	chunk          = chunk-size [ chunk-ext ] CRLF chunk-data CRLF
 //	chunk-size     = 1*HEXDIG                               at most 16 digits
 //	chunk-ext      = *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] )
+//	                                                        no blank right behind the size
 //	last-chunk     = 1*"0" [ chunk-ext ] CRLF, then the trailer section and CRLF
 
 // nextChunk is Next within a chunked body. It stops behind each piece of data.
@@ -108,7 +109,7 @@ func (d *Body) sizeByte(c byte) *Error {
 	case c == ';':
 		d.state = chunkExt
 	case isBlank(c):
-		d.state = chunkExtEnd
+		return errChunkExt
 	case c == '\n':
 		return errBareLF
 	default:

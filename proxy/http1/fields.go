@@ -8,6 +8,7 @@ import "edge/proxy/httpmsg"
 //
 //	field-line = field-name ":" OWS field-value OWS CRLF (RFC 9112, 5)
 func parseFields(b []byte, at, max int, h *httpmsg.Header, s *semantics) (int, *Error) {
+	fields := h.Fields
 	for {
 		start := at
 		for at < len(b) && classes[b[at]]&classToken != 0 {
@@ -18,6 +19,7 @@ func parseFields(b []byte, at, max int, h *httpmsg.Header, s *semantics) (int, *
 		}
 		if b[at] != ':' || at == start {
 			if b[at] == '\r' && at == start {
+				h.Fields = fields
 				return fieldsEnd(b, at)
 			}
 			return 0, nameFault(b, at, start)
@@ -40,10 +42,10 @@ func parseFields(b []byte, at, max int, h *httpmsg.Header, s *semantics) (int, *
 			value = value[:len(value)-1]
 		}
 		at += 2
-		if len(h.Fields) >= max {
+		if len(fields) >= max {
 			return 0, errFields
 		}
-		h.Append(name, value)
+		fields = append(fields, httpmsg.Field{Name: name, Value: value})
 		if e := s.note(name, value); e != nil {
 			return 0, e
 		}

@@ -29,6 +29,10 @@ func (p *Parser) limits() *Limits {
 	return p.Limits
 }
 
+// startBytes is how much of a section is parsed however it arrives, so that a
+// peer that speaks another protocol is told at once.
+const startBytes = 32
+
 // scanner finds the places in a growing section of lines where a parse from
 // its start may give a result.
 type scanner struct {
@@ -37,10 +41,11 @@ type scanner struct {
 	tried bool // the section was parsed once
 }
 
-// ready says whether to parse b, which is what ready saw last and more. The
-// first call says yes; later ones when one of the first two lines ended, an
-// empty line or a bare LF came, or b reached max.
-func (s *scanner) ready(b []byte, max int) bool {
+// ready says whether to parse b, which is what ready saw last and more. It says
+// yes when b is new or short, when one of the first two lines ended, when an
+// empty line or a bare LF came, and when b reached most. A fault elsewhere in the
+// section comes out when the section ends.
+func (s *scanner) ready(b []byte, most int) bool {
 	if !s.tried {
 		s.tried = true
 		return true
@@ -49,7 +54,7 @@ func (s *scanner) ready(b []byte, max int) bool {
 		k := bytes.IndexByte(b[s.seen:], '\n')
 		if k < 0 {
 			s.seen = len(b)
-			return len(b) >= max
+			return len(b) >= most || len(b) <= startBytes
 		}
 		at := s.seen + k
 		s.seen = at + 1
@@ -66,20 +71,19 @@ func (s *scanner) ready(b []byte, max int) bool {
 // A non-nil err is always an *Error and final. req borrows b.
 func (p *Parser) ParseRequest(b []byte, req *httpmsg.Request) (n int, err error) {
 	l := p.limits()
-	max := l.HeadBytes
+	most := l.HeadBytes
 	if p.scan.lines == 0 {
-		max = min(max, l.RequestLineBytes)
+		most = min(most, l.RequestLineBytes)
 	}
-	if !p.scan.ready(b, max) {
+	if !p.scan.ready(b, most) {
 		return 0, nil
 	}
 	n, e := parseRequest(b, l, req)
-	if e != nil {
+	if n > 0 || e != nil {
 		p.Reset()
-		return 0, e
 	}
-	if n > 0 {
-		p.Reset()
+	if e != nil {
+		return 0, e
 	}
 	return n, nil
 }

@@ -1,6 +1,7 @@
 package http1
 
 import (
+	"slices"
 	"strconv"
 
 	"edge/proxy/httpmsg"
@@ -141,16 +142,22 @@ func appendFields(dst []byte, h *httpmsg.Header) ([]byte, int) {
 	return dst, dropped
 }
 
+// appendField appends one field line. It grows dst once, for it runs for every
+// field of every response.
 func appendField(dst []byte, f *httpmsg.Field) []byte {
-	dst = append(dst, f.Name...)
-	dst = append(dst, ':', ' ')
-	dst = append(dst, f.Value...)
-	return append(dst, '\r', '\n')
+	at := len(dst)
+	dst = slices.Grow(dst, len(f.Name)+len(f.Value)+len(": \r\n"))
+	dst = dst[:at+len(f.Name)+len(f.Value)+len(": \r\n")]
+	at += copy(dst[at:], f.Name)
+	dst[at], dst[at+1] = ':', ' '
+	at += 2 + copy(dst[at+2:], f.Value)
+	dst[at], dst[at+1] = '\r', '\n'
+	return dst
 }
 
 // validField keeps CR, LF, NUL and their kin out of what we send.
 func validField(f *httpmsg.Field) bool {
-	return isToken(f.Name) && valueEnd(f.Value, 0) == len(f.Value)
+	return isToken(f.Name) && isValue(f.Value)
 }
 
 // isFraming says that a field of this name is written by this package alone.
