@@ -120,8 +120,13 @@ func listenAll(cfg *config.Config) (places []*place, err error) {
 func listenAt(places []*place, a netip.AddrPort, l listener, workers int) ([]*place, error) {
 	p := &place{listener: l, addr: a}
 	places = append(places, p)
+	if a.Port() != 0 {
+		if err := reactor.FreeTCP(listenText(a)); err != nil {
+			return places, err
+		}
+	}
 	for range workers {
-		fd, err := reactor.ListenTCP(p.addr.String())
+		fd, err := reactor.ListenTCP(listenText(p.addr))
 		if err != nil {
 			return places, err
 		}
@@ -131,6 +136,15 @@ func listenAt(places []*place, a netip.AddrPort, l listener, workers int) ([]*pl
 		}
 	}
 	return places, nil
+}
+
+// listenText spells an address for the reactor, for which an empty host means
+// every address of both families.
+func listenText(a netip.AddrPort) string {
+	if a.Addr() == netip.IPv6Unspecified() {
+		return fmt.Sprintf(":%d", a.Port())
+	}
+	return a.String()
 }
 
 func closeAll(places []*place) {

@@ -24,15 +24,33 @@ func ListenTCP(address string) (fd int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	fd, err = openTCP(at, dual)
+	fd, err = openTCP(at, dual, true)
 	if err != nil && dual && errors.Is(err, syscall.EAFNOSUPPORT) {
 		// A machine without IPv6: all addresses are the IPv4 ones.
-		fd, err = openTCP(netip.AddrPortFrom(netip.IPv4Unspecified(), at.Port()), false)
+		fd, err = openTCP(netip.AddrPortFrom(netip.IPv4Unspecified(), at.Port()), false, true)
 	}
 	if err != nil {
 		return -1, listenError(address, err)
 	}
 	return fd, nil
+}
+
+// FreeTCP is an error when somebody listens at address already. SO_REUSEPORT,
+// which ListenTCP sets, lets a second process of the same user in without a
+// word, and the kernel then gives it half of the connections.
+func FreeTCP(address string) error {
+	at, dual, err := parseListen(address)
+	if err != nil {
+		return err
+	}
+	fd, err := openTCP(at, dual, false)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return listenError(address, err)
+	}
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	return nil // whatever else is wrong, ListenTCP says
 }
 
 // parseListen splits HOST:PORT; dual says that IPv4 is to be heard on an IPv6
@@ -52,7 +70,7 @@ func parseListen(address string) (at netip.AddrPort, dual bool, err error) {
 	return at, dual, nil
 }
 
-func openTCP(at netip.AddrPort, dual bool) (int, error) {
+func openTCP(at netip.AddrPort, dual, shared bool) (int, error) {
 	family := unix.AF_INET
 	if at.Addr().Is6() {
 		family = unix.AF_INET6
@@ -61,25 +79,21 @@ func openTCP(at netip.AddrPort, dual bool) (int, error) {
 	if err != nil {
 		return -1, os.NewSyscallError("socket", err)
 	}
-	if err := bindTCP(fd, at, family, dual); err != nil {
+	if err := bindTCP(fd, at, family, dual, shared); err != nil {
 		_ = unix.Close(fd)
 		return -1, err
 	}
 	return fd, nil
 }
 
-func bindTCP(fd int, at netip.AddrPort, family int, dual bool) error {
+func bindTCP(fd int, at netip.AddrPort, family int, dual, shared bool) error {
 	options := []struct{ level, name, value int }{
 		{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1},
-		{unix.SOL_SOCKET, unix.SO_REUSEPORT, 1},
+		{unix.SOL_SOCKET, unix.SO_REUSEPORT, boolInt(shared)},
 		{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
 	}
 	if family == unix.AF_INET6 {
-		only := 1
-		if dual {
-			only = 0
-		}
-		options = append(options, struct{ level, name, value int }{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, only})
+		options = append(options, struct{ level, name, value int }{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, boolInt(!dual)})
 	}
 	for _, o := range options {
 		if err := unix.SetsockoptInt(fd, o.level, o.name, o.value); err != nil {
@@ -90,6 +104,13 @@ func bindTCP(fd int, at netip.AddrPort, family int, dual bool) error {
 		return os.NewSyscallError("bind", err)
 	}
 	return os.NewSyscallError("listen", unix.Listen(fd, backlog))
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 func sockaddrOf(at netip.AddrPort, family int) unix.Sockaddr {
