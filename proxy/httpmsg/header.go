@@ -49,6 +49,41 @@ func (h *Header) Get(name string) []byte {
 	return nil
 }
 
+// Has says that there is a field called name (any case), maybe an empty one.
+func (h *Header) Has(name string) bool {
+	for i := range h.Fields {
+		if EqualFold(h.Fields[i].Name, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Del removes the fields called name (any case) and keeps the order of the rest.
+func (h *Header) Del(name string) {
+	h.DelFunc(func(f *Field) bool { return EqualFold(f.Name, name) })
+}
+
+// DelFunc removes the fields that drop says yes to and keeps the order of the
+// rest.
+func (h *Header) DelFunc(drop func(*Field) bool) {
+	kept := h.Fields[:0]
+	for i := range h.Fields {
+		if !drop(&h.Fields[i]) {
+			kept = append(kept, h.Fields[i])
+		}
+	}
+	clear(h.Fields[len(kept):])
+	h.Fields = kept
+}
+
+// Set removes the fields called name (any case) and adds one in their place, at
+// the end. Name and value are copied.
+func (h *Header) Set(name, value string) {
+	h.Del(name)
+	h.Add(name, value)
+}
+
 // EqualFold compares b and s without regard to ASCII case.
 func EqualFold(b []byte, s string) bool {
 	if len(b) != len(s) {
