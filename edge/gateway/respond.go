@@ -33,7 +33,7 @@ func (c *conn) retry() {
 // endExchange goes on to the next request, or to the end of the connection.
 func (c *conn) endExchange() {
 	x := c.x
-	last := x.resp.Close
+	last := x.resp.Close || c.w.draining
 	c.x = nil
 	c.w.endExchange(x)
 	if last {
