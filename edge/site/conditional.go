@@ -9,13 +9,15 @@ import (
 	"edge/proxy/httpmsg"
 )
 
-// asked is what a request says that bears on a found file. The values are those
-// of the first field of each name; nil: no such field.
+// field is a header field: the first value, and how many there are.
+type field struct {
+	value []byte
+	count int
+}
+
+// asked is what a request says that bears on a found file.
 type asked struct {
-	ifMatch, ifNoneMatch               []byte
-	ifModifiedSince, ifUnmodifiedSince []byte
-	ranges, ifRange                    []byte
-	rangesTwice, ifRangeTwice          bool
+	ifMatch, ifNoneMatch, ifModifiedSince, ifUnmodifiedSince, ifRange, ranges field
 }
 
 // readAsked looks at every field once; most are dismissed by their length.
@@ -24,42 +26,37 @@ func readAsked(h *httpmsg.Header) (a asked) {
 		f := &h.Fields[i]
 		switch len(f.Name) {
 		case len("Range"):
-			if httpmsg.EqualFold(f.Name, "Range") {
-				a.rangesTwice = a.ranges != nil
-				keepFirst(&a.ranges, f.Value)
-			}
+			a.ranges.note(f, "Range")
 		case len("If-Match"): // and If-Range
-			if httpmsg.EqualFold(f.Name, "If-Match") {
-				keepFirst(&a.ifMatch, f.Value)
-			} else if httpmsg.EqualFold(f.Name, "If-Range") {
-				a.ifRangeTwice = a.ifRange != nil
-				keepFirst(&a.ifRange, f.Value)
-			}
+			a.ifMatch.note(f, "If-Match")
+			a.ifRange.note(f, "If-Range")
 		case len("If-None-Match"):
-			if httpmsg.EqualFold(f.Name, "If-None-Match") {
-				keepFirst(&a.ifNoneMatch, f.Value)
-			}
+			a.ifNoneMatch.note(f, "If-None-Match")
 		case len("If-Modified-Since"):
-			if httpmsg.EqualFold(f.Name, "If-Modified-Since") {
-				keepFirst(&a.ifModifiedSince, f.Value)
-			}
+			a.ifModifiedSince.note(f, "If-Modified-Since")
 		case len("If-Unmodified-Since"):
-			if httpmsg.EqualFold(f.Name, "If-Unmodified-Since") {
-				keepFirst(&a.ifUnmodifiedSince, f.Value)
-			}
+			a.ifUnmodifiedSince.note(f, "If-Unmodified-Since")
 		}
 	}
 	return a
 }
 
-func keepFirst(to *[]byte, value []byte) {
-	if *to != nil {
+func (to *field) note(f *httpmsg.Field, name string) {
+	if !httpmsg.EqualFold(f.Name, name) {
 		return
 	}
-	if value == nil {
-		value = []byte{}
+	if to.count == 0 {
+		to.value = f.Value
 	}
-	*to = value
+	to.count++
+}
+
+// date is the field as a date; ok is false when it is none, or several.
+func (to *field) date() (t int64, ok bool) {
+	if to.count != 1 {
+		return 0, false
+	}
+	return parseDate(to.value)
 }
 
 // evaluate gives 412 or 304 when a precondition says so, else 200 (RFC 9110,
@@ -67,47 +64,41 @@ func keepFirst(to *[]byte, value []byte) {
 func (x *index) evaluate(i int, a *asked, h *httpmsg.Header) int {
 	e := &x.entries[i]
 	dated := e.flags&flagNoDate == 0
-	switch {
-	case a.ifMatch != nil:
+	if a.ifMatch.count > 0 {
 		if !matchesAny(h, "If-Match", x.etag(i), false) {
 			return 412
 		}
-	case a.ifUnmodifiedSince != nil && dated:
-		if t, ok := parseDate(a.ifUnmodifiedSince); ok && e.mod > t {
+	} else if a.ifUnmodifiedSince.count > 0 && dated {
+		if t, ok := a.ifUnmodifiedSince.date(); ok && e.mod > t {
 			return 412
 		}
 	}
-	switch {
-	case a.ifNoneMatch != nil:
+	if a.ifNoneMatch.count > 0 {
 		if matchesAny(h, "If-None-Match", x.etag(i), true) {
 			return 304
 		}
-	case a.ifModifiedSince != nil && dated:
-		if string(a.ifModifiedSince) == string(x.lastModified(i)) {
-			return 304
-		}
-		if t, ok := parseDate(a.ifModifiedSince); ok && e.mod <= t {
+	} else if a.ifModifiedSince.count > 0 && dated {
+		if t, ok := a.ifModifiedSince.date(); ok && e.mod <= t {
 			return 304
 		}
 	}
 	return 200
 }
 
-// rangeHolds evaluates If-Range: do the ranges count? (RFC 9110, 13.1.5). The
-// date is a strong validator only when the file was old enough as the archive
-// was opened that it cannot have changed twice within that second (8.8.2.2).
+// rangeHolds evaluates If-Range: do the ranges count? (RFC 9110, 13.1.5). A date
+// is a strong validator only if the content cannot have changed twice within
+// that second (8.8.2.2): when the archive is younger than it.
 func (x *index) rangeHolds(i int, a *asked, modMax int64) bool {
-	if a.ifRange == nil {
+	switch {
+	case a.ifRange.count == 0:
+		return true
+	case a.ifRange.count > 1:
+		return false
+	case bytes.Equal(a.ifRange.value, x.etag(i)):
 		return true
 	}
 	e := &x.entries[i]
-	switch {
-	case a.ifRangeTwice:
-		return false
-	case bytes.Equal(a.ifRange, x.etag(i)):
-		return true
-	}
-	return e.flags&flagNoDate == 0 && e.mod < modMax && bytes.Equal(a.ifRange, x.lastModified(i))
+	return e.flags&flagNoDate == 0 && e.mod < modMax && bytes.Equal(a.ifRange.value, x.lastModified(i))
 }
 
 // matchesAny compares etag, a strong one, with the list in all fields called
@@ -148,8 +139,7 @@ func matchesList(list, etag []byte, weak bool) bool {
 }
 
 // parseDate reads an HTTP date in any of its three forms (RFC 9110, 5.6.7), in
-// seconds since 1970. It is for dates that are not byte for byte the one we
-// sent, which are few.
+// seconds since 1970.
 func parseDate(value []byte) (int64, bool) {
 	const longest = len("Wednesday, 09-Nov-94 08:49:37 GMT")
 	if len(value) > longest {

@@ -121,4 +121,13 @@ func (x *index) choose(i int, h *httpmsg.Header) (chosen, coding int) {
 	return chosen, coding
 }
 
-func trimOWS(b []byte) []byte { return bytes.Trim(b, " \t") }
+// trimOWS takes spaces and tabs off both ends (RFC 9110, 5.6.3).
+func trimOWS(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
+}

@@ -10,8 +10,7 @@ import "edge/proxy/httpmsg"
 func (s *Site) multipart(resp *httpmsg.Response, i, chosen, coding int, spans []span) {
 	var whole httpmsg.Response
 	whole.Reset(206)
-	s.body(&whole, chosen)
-	if whole.Status == 503 {
+	if !s.body(&whole, chosen) {
 		text(resp, 503, textStale)
 		return
 	}

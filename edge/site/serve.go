@@ -79,7 +79,7 @@ func (s *Site) serveUnclean(req *httpmsg.Request, resp *httpmsg.Response) {
 func (s *Site) servePath(path []byte, req *httpmsg.Request, resp *httpmsg.Response) {
 	i, match, ok := s.index.find(path)
 	switch {
-	case !ok || !s.index.serves(i):
+	case !ok || !s.index.served(i):
 		s.serveNotFound(req, resp)
 	case match == matchRedirect:
 		redirect(path, req.Query, resp)
@@ -87,8 +87,6 @@ func (s *Site) servePath(path []byte, req *httpmsg.Request, resp *httpmsg.Respon
 		s.serveEntry(i, req, resp)
 	}
 }
-
-func (x *index) serves(i int) bool { return x.entries[i].flags&(flagGone|flagHidden) == 0 }
 
 // redirect sends the client to the directory's own path, path + "/", so that
 // relative links work. Clean paths have no empty segments, so the location never
@@ -141,19 +139,22 @@ func (s *Site) serveEntry(i int, req *httpmsg.Request, resp *httpmsg.Response) {
 	chosen, coding := s.represent(i, req)
 	a := readAsked(&req.Header)
 	status := s.index.evaluate(chosen, &a, &req.Header)
-	if status == 200 && a.ranges != nil && string(req.Method) == "GET" && s.serveRanges(i, chosen, coding, &a, resp) {
+	if status == 200 && a.ranges.count > 0 && string(req.Method) == "GET" && s.serveRanges(i, chosen, coding, &a, resp) {
 		return
 	}
 	resp.Reset(status)
 	if status == 412 {
 		return
 	}
-	s.describe(resp, i, coding)
-	s.validators(resp, chosen)
 	if status == 304 {
+		// RFC 9110, 15.4.5: what a cache needs, and no more.
 		resp.NoBody = true
+		s.varies(resp, i, -1)
+		resp.Header.Append(nameETag, s.index.etag(chosen))
 		return
 	}
+	s.describe(resp, i, coding)
+	s.validators(resp, chosen)
 	resp.Header.Append(nameAcceptRanges, valueBytes)
 	s.body(resp, chosen)
 }
@@ -188,8 +189,9 @@ func (s *Site) validators(resp *httpmsg.Response, i int) {
 	}
 }
 
-// body makes the whole content of entry i the body.
-func (s *Site) body(resp *httpmsg.Response, i int) {
+// body makes the whole content of entry i the body. When that can no longer be
+// had, resp becomes a 503 and ok is false.
+func (s *Site) body(resp *httpmsg.Response, i int) (ok bool) {
 	e := &s.index.entries[i]
 	resp.ContentLength = e.size
 	switch kept := s.cache.get(i); {
@@ -197,25 +199,27 @@ func (s *Site) body(resp *httpmsg.Response, i int) {
 		resp.Bytes = kept.bytes
 	case e.size == 0:
 		resp.Bytes = emptyBody
-	case s.stale.Load():
+	case s.stale.Load() != nil:
 		text(resp, 503, textStale)
+		return false
 	default:
 		resp.File, resp.Off = s.fd, e.off
 		if e.size <= s.cache.fileMax {
 			resp.Entry = i
 		}
 	}
+	return true
 }
 
 // serveRanges answers with ranges of entry chosen, if there are any to answer
 // with.
 func (s *Site) serveRanges(i, chosen, coding int, a *asked, resp *httpmsg.Response) bool {
-	if a.rangesTwice || !s.index.rangeHolds(chosen, a, s.modMax) {
+	if a.ranges.count > 1 || !s.index.rangeHolds(chosen, a, s.modMax) {
 		return false
 	}
 	size := s.index.entries[chosen].size
 	var spans [rangesMax]span
-	n, result := parseRanges(a.ranges, size, &spans, s.rangesMax)
+	n, result := parseRanges(a.ranges.value, size, &spans, s.rangesMax)
 	switch {
 	case result == rangesIgnored:
 		return false
@@ -256,8 +260,7 @@ func appendContentRange(dst []byte, r span, size int64) []byte {
 
 // single makes one span the body.
 func (s *Site) single(resp *httpmsg.Response, i int, r span) {
-	s.body(resp, i)
-	if resp.Status == 503 {
+	if !s.body(resp, i) {
 		return
 	}
 	resp.Entry = -1

@@ -67,7 +67,7 @@ type Site struct {
 	fd    int
 	name  string
 	stamp stamp
-	stale atomic.Bool
+	stale atomic.Pointer[string] // why, once it is
 
 	index     *index
 	modMax    int64 // no content is newer
@@ -146,7 +146,7 @@ func (s *Site) load(opts *Options) error {
 	if stale, _ := s.Stale(); stale {
 		return errors.New("it changed while it was being read: is it still being written?")
 	}
-	if i, match, ok := s.index.find([]byte("/404.html")); ok && match == matchWhole && s.index.serves(i) {
+	if i, ok := s.index.findFile([]byte("/404.html")); ok {
 		s.notFound = i
 	}
 	s.cache.init(len(s.index.entries), opts)
@@ -183,21 +183,26 @@ func (s *Site) Files() int { return s.index.files }
 // moves every few milliseconds; a write within one such step of Open, that
 // leaves the size as it was, is not seen.
 func (s *Site) Stale() (stale bool, reason string) {
-	if s.stale.Load() {
-		return true, "it was overwritten"
+	if reason := s.stale.Load(); reason != nil {
+		return true, *reason
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(s.fd, &st); err != nil {
-		return true, err.Error()
+		return s.spoil(err.Error())
 	}
-	if (stamp{st.Size, st.Mtim}) == s.stamp {
-		return false, ""
+	switch {
+	case st.Size != s.stamp.size:
+		return s.spoil(fmt.Sprintf("its size was %d bytes and is now %d", s.stamp.size, st.Size))
+	case st.Mtim != s.stamp.mtime:
+		return s.spoil("it was written to")
 	}
-	s.stale.Store(true)
-	if st.Size != s.stamp.size {
-		return true, fmt.Sprintf("its size was %d and is now %d", s.stamp.size, st.Size)
-	}
-	return true, "it was written to"
+	return false, ""
+}
+
+// spoil ends the use of the index. The first reason stays.
+func (s *Site) spoil(reason string) (bool, string) {
+	s.stale.CompareAndSwap(nil, &reason)
+	return true, *s.stale.Load()
 }
 
 // List gives the paths that begin with prefix, in byte order, those that are
@@ -216,8 +221,8 @@ func (s *Site) List(prefix string) []string {
 // ReadFile reads the file at path, which List gave, if it has at most bytesMax
 // bytes.
 func (s *Site) ReadFile(path string, bytesMax int64) ([]byte, error) {
-	i, match, ok := s.index.find([]byte(path))
-	if !ok || match != matchWhole || s.index.entries[i].flags&flagGone != 0 {
+	i, ok := s.index.findFile([]byte(path))
+	if !ok {
 		return nil, fmt.Errorf("site %s: %s: %w", s.name, path, os.ErrNotExist)
 	}
 	e := &s.index.entries[i]

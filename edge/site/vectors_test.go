@@ -100,7 +100,7 @@ func checkVector(t *testing.T, s *Site, v vector, data []byte, skipped map[strin
 		}
 	}
 	for _, not := range v.NotIndexed {
-		if i, _, ok := s.index.find([]byte("/" + not.Name)); ok && s.index.serves(i) {
+		if i, _, ok := s.index.find([]byte("/" + not.Name)); ok && s.index.served(i) {
 			t.Errorf("%q is served", not.Name)
 		}
 		if skipped[not.Name] != "" {
