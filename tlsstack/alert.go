@@ -57,7 +57,7 @@ const (
 	ReasonNoALPN
 	ReasonRetryShare
 	ReasonRetryChanged
-	ReasonRetryEarlyData
+	ReasonRetryPSK
 	ReasonBinder
 	ReasonFinished
 	ReasonClientCertMissing
@@ -110,7 +110,7 @@ var reasons = [reasonCount]struct {
 	ReasonNoALPN:                   {wire.AlertNoApplicationProtocol, "RFC 7301, 3.2", "no common application protocol"},
 	ReasonRetryShare:               {wire.AlertIllegalParameter, "RFC 9846, 4.1.4", "second ClientHello without the share asked for"},
 	ReasonRetryChanged:             {wire.AlertIllegalParameter, "RFC 9846, 4.1.2", "second ClientHello differs where it may not"},
-	ReasonRetryEarlyData:           {wire.AlertIllegalParameter, "RFC 9846, 4.2.10", "early data offered after HelloRetryRequest"},
+	ReasonRetryPSK:                 {wire.AlertMissingExtension, "RFC 9846, 4.1.2", "second ClientHello without the session of the first"},
 	ReasonBinder:                   {wire.AlertDecryptError, "RFC 9846, 4.2.11.2", "PSK binder does not verify"},
 	ReasonFinished:                 {wire.AlertDecryptError, "RFC 9846, 4.4.4", "Finished does not verify"},
 	ReasonClientCertMissing:        {wire.AlertCertificateRequired, "RFC 9846, 4.4.2.4", "client sent no certificate"},
@@ -253,5 +253,5 @@ func (c *Conn) appendAlert(dst []byte, level byte, alert wire.Alert) []byte {
 	if c.out.Protected() {
 		return c.out.SealAppend(dst, record.Alert, content[:])
 	}
-	return record.AppendPlaintext(dst, record.Alert, content[:])
+	return record.AppendPlaintext(dst, record.Alert, content[:], record.PlaintextMax)
 }

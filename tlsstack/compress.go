@@ -75,8 +75,7 @@ type formKey struct {
 	staple, sct bool
 }
 
-// compressedForm is the result; message is nil when compressing failed or made
-// nothing smaller.
+// compressedForm is the result; message is nil when compressing failed.
 type compressedForm struct {
 	once    sync.Once
 	message []byte // whole CompressedCertificate message
@@ -100,7 +99,7 @@ func (c *Credential) form(key formKey) *compressedForm {
 }
 
 // compressedMessage returns the CompressedCertificate of message with algorithm
-// z, nil when it is not worth sending.
+// z, nil when compressing failed.
 func (c *Credential) compressedMessage(z *Compressor, key formKey, message []byte) []byte {
 	f := c.form(key)
 	f.once.Do(func() {

@@ -42,6 +42,7 @@ type Config struct {
 	EarlyDataSkipMax  int           // ciphertext bytes of refused early data that are skipped; default 16 KiB
 	TicketLifetime    time.Duration // default 24 hours, at most 7 days (RFC 9846, 4.6.1)
 	TicketsPerSession int           // sent after a full handshake; default 2, one after a resumption
+	SendPlaintextMax  int           // most plaintext in a record sent, in bytes; default and most 16,384
 	RecordsPerKeyMax  uint64        // records sealed before our own KeyUpdate; default and most the suite's limit
 
 	// KeyLog, when not nil, is given every secret in the form of the NSS key log.
@@ -90,6 +91,13 @@ func (c *Config) earlyDataSkipMax() int {
 		return c.EarlyDataSkipMax
 	}
 	return earlyDataSkipMax
+}
+
+func (c *Config) sendPlaintextMax() int {
+	if c.SendPlaintextMax > 0 && c.SendPlaintextMax < PlaintextMax {
+		return c.SendPlaintextMax
+	}
+	return PlaintextMax
 }
 
 func (c *Config) groups() []wire.Group {

@@ -56,7 +56,7 @@ const outputKeepMax = 16 << 10
 // randomness of the whole connection; it must not block.
 func (c *Conn) Init(cfg *Config, rand io.Reader) {
 	c.Release()
-	*c = Conn{cfg: cfg, rand: rand, need: record.HeaderLen, sealMax: record.PlaintextMax}
+	*c = Conn{cfg: cfg, rand: rand, need: record.HeaderLen, sealMax: uint16(cfg.sendPlaintextMax())}
 	c.hs = newHandshake()
 	c.messages, c.hs.buffer = c.hs.buffer, record.Reassembler{}
 }

@@ -1,11 +1,13 @@
 package tlsstack
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rsa"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -24,7 +26,7 @@ type Credential struct {
 	SCTList []byte // SignedCertificateTimestampList, nil for none
 
 	schemes    []wire.SignatureScheme // what the key can sign, best first
-	issuers    [][]byte               // see MatchIssuer
+	issuers    [][]byte               // see WithIssuerMatch
 	compressed atomic.Pointer[compressedForms]
 }
 
@@ -103,9 +105,46 @@ func (c *Credential) WithSchemes(order []wire.SignatureScheme) *Credential {
 	return own
 }
 
+// WithIssuerMatch returns a copy of c that is presented only to clients whose
+// certificate_authorities name an issuer of its chain (RFC 9846, 4.2.4): a chain
+// of a private authority, which other clients cannot verify.
+func (c *Credential) WithIssuerMatch() (*Credential, error) {
+	own := c.WithSchemes(c.schemes)
+	for _, der := range c.Chain {
+		cert, err := x509.ParseCertificate(der)
+		if err != nil {
+			return nil, err
+		}
+		own.issuers = append(own.issuers, cert.RawIssuer)
+	}
+	return own, nil
+}
+
+// issuerNamed reports whether the client names one of the issuers, where that
+// matters.
+func (c *Credential) issuerNamed(names wire.NameList) bool {
+	if c.issuers == nil {
+		return true
+	}
+	for {
+		name, ok := names.Next()
+		if !ok {
+			return false
+		}
+		for _, issuer := range c.issuers {
+			if bytes.Equal(name, issuer) {
+				return true
+			}
+		}
+	}
+}
+
 // choose returns the first scheme of the credential that the client verifies
 // (RFC 9846, 4.4.2.2).
 func (c *Credential) choose(hello *wire.ClientHello) (wire.SignatureScheme, bool) {
+	if !c.issuerNamed(hello.CertificateAuthorities) {
+		return 0, false
+	}
 	for _, s := range c.schemes {
 		if hello.SignatureAlgorithms.Contains(uint16(s)) {
 			return s, true

@@ -57,7 +57,7 @@ func (c *Conn) sendServerHello() *Error {
 	}
 	hs.scratch = hello.Append(hs.scratch[:0])
 	hs.transcript.Add(hs.scratch)
-	out := record.AppendPlaintext(c.queue(), record.Handshake, hs.scratch)
+	out := record.AppendPlaintext(c.queue(), record.Handshake, hs.scratch, c.cfg.sendPlaintextMax())
 	c.output.b = c.appendCCS(out)
 	hs.scratch = hs.scratch[:0]
 	c.handshakeKeys()
@@ -102,7 +102,7 @@ func (c *Conn) appendEncryptedExtensions(dst []byte) []byte {
 	if limit := hs.hello.RecordSizeLimit; limit != 0 {
 		// RFC 8449, 4: the limit counts the inner content type, and a server must
 		// answer with its own. Ours is the largest there is.
-		c.sealMax = min(limit-1, record.PlaintextMax)
+		c.sealMax = min(c.sealMax, limit-1)
 		m.RecordSizeLimit = record.PlaintextMax + 1
 	}
 	return m.Append(dst)

@@ -41,11 +41,12 @@ type handshake struct {
 	resumed  session  // accepted ticket; aliases ticket
 	identity *ClientIdentity
 
-	requested bool // a CertificateRequest was sent
-	ccsSent   bool
-	skipping  bool // records that do not open are early data
-	tickets   bool // the client can use tickets (psk_dhe_ke)
-	skipped   int  // ciphertext bytes of early data
+	sessionOffered bool // the first of two hellos has a session that could be resumed
+	requested      bool // a CertificateRequest was sent
+	ccsSent        bool
+	skipping       bool // records that do not open are early data
+	tickets        bool // the client can use tickets (psk_dhe_ke)
+	skipped        int  // ciphertext bytes of early data
 }
 
 // keepBytesMax is the largest buffer that goes back to the pool, in bytes.

@@ -36,17 +36,17 @@ func (c *Conn) answerHello(now time.Time) *Error {
 	if e := c.negotiateGroup(); e != nil {
 		return e
 	}
+	if e := c.negotiateALPN(); e != nil {
+		return e
+	}
 	if hs.params.retryGroup {
-		return c.sendRetry()
+		return c.sendRetry(now)
 	}
 	return c.answerWithFlight(now)
 }
 
 // answerWithFlight goes on once the group has a share.
 func (c *Conn) answerWithFlight(now time.Time) *Error {
-	if e := c.negotiateALPN(); e != nil {
-		return e
-	}
 	c.startTranscript()
 	if e := c.resume(now); e != nil {
 		return e
@@ -88,9 +88,22 @@ func (c *Conn) setSuite(s *keys.Suite) {
 	c.suite, c.hs.params.suite, c.info.Suite = s, s, s.ID
 }
 
-// negotiateGroup takes our first group that the client supports. A group that
-// resists quantum computers is worth a HelloRetryRequest; among the others one
-// that the client sent a share for is preferred to a round trip more.
+// groupRank sorts groups by what is worth a round trip: the ones that resist
+// quantum computers first; then X25519 and P-256, which are equals; then the
+// ones that cost several times as much to compute.
+func groupRank(g wire.Group) int {
+	switch g {
+	case wire.GroupX25519MLKEM768:
+		return 0
+	case wire.GroupX25519, wire.GroupP256:
+		return 1
+	}
+	return 2
+}
+
+// negotiateGroup takes our first group that the client supports, or the first it
+// has sent a share for, if that one is of no worse rank: a HelloRetryRequest
+// costs the client a round trip.
 func (c *Conn) negotiateGroup() *Error {
 	hello, p := &c.hs.hello, &c.hs.params
 	var best, shared wire.Group
@@ -109,7 +122,7 @@ func (c *Conn) negotiateGroup() *Error {
 	switch {
 	case best == 0:
 		return refuse(ReasonNoCommonGroup)
-	case shared != 0 && (shared == best || best != wire.GroupX25519MLKEM768):
+	case shared != 0 && groupRank(shared) <= groupRank(best):
 		p.group = shared
 	default:
 		p.group, p.retryGroup = best, true

@@ -23,20 +23,27 @@ const identitiesMax = 8
 // rest of the ClientHello to the transcript. Finding none is no error.
 func (c *Conn) resume(now time.Time) *Error {
 	hs := c.hs
-	if hs.hello.PSK.Count > 0 {
-		if hs.hello.OffersPSKMode(wire.PSKModeDHEKE) && c.cfg.Tickets != nil {
-			if e := c.findSession(now); e != nil {
-				return e
-			}
-		}
-		hs.transcript.Add(hs.hello.Raw[hs.bindersAt():])
+	hs.identity = nil // a session of the first hello proves nothing yet
+	if hs.hello.PSK.Count == 0 {
+		return nil
 	}
+	if binder := c.findSession(now); binder != nil {
+		if e := c.acceptSession(binder); e != nil {
+			return e
+		}
+	}
+	hs.transcript.Add(hs.hello.Raw[hs.bindersAt():])
 	return nil
 }
 
-// findSession tries the identities in the client's order.
-func (c *Conn) findSession(now time.Time) *Error {
+// findSession tries the identities in the client's order and returns the binder
+// of the first that can be resumed, nil when none can. The session is then in
+// hs.resumed.
+func (c *Conn) findSession(now time.Time) (binder []byte) {
 	hs := c.hs
+	if c.cfg.Tickets == nil || !hs.hello.OffersPSKMode(wire.PSKModeDHEKE) {
+		return nil
+	}
 	list := hs.hello.PSK
 	for i := range identitiesMax {
 		psk, ok := list.Next()
@@ -45,11 +52,10 @@ func (c *Conn) findSession(now time.Time) *Error {
 		}
 		var found bool
 		hs.ticket, found = c.cfg.Tickets.open(hs.ticket[:0], psk.Identity)
-		if !found || !hs.resumed.parse(hs.ticket) || !c.usable(now, &hs.resumed) {
-			continue
+		if found && hs.resumed.parse(hs.ticket) && c.usable(now, &hs.resumed) {
+			hs.resumed.index = uint16(i)
+			return psk.Binder
 		}
-		hs.resumed.index = uint16(i)
-		return c.acceptSession(now, psk.Binder)
 	}
 	return nil
 }
@@ -59,12 +65,14 @@ func (c *Conn) usable(now time.Time, s *session) bool {
 	seconds := now.Unix()
 	suite := keys.SuiteByID(s.suite)
 	return suite != nil && suite.HashLen == c.suite.HashLen &&
+		c.hs.hello.CipherSuites.Contains(uint16(s.suite)) &&
 		seconds-s.sealed <= int64(c.cfg.ticketLifetime()/time.Second) && s.sealed <= seconds+clockSkewMax &&
 		seconds-s.started <= int64(sessionLifeMax/time.Second) &&
 		bytes.Equal(s.name, c.hs.name) &&
 		string(s.alpn) == c.hs.params.alpn &&
 		bytes.Equal(s.policy, c.policy(nil)) &&
-		(c.cfg.ClientAuth != ClientAuthRequire || len(s.chain) > 0)
+		(c.cfg.ClientAuth != ClientAuthRequire || len(s.chain) > 0) &&
+		c.restoreIdentity(now, s.chain)
 }
 
 // clockSkewMax is by how many seconds another machine's clock may be ahead.
@@ -80,28 +88,23 @@ func (c *Conn) policy(dst []byte) []byte {
 }
 
 // acceptSession verifies the binder (RFC 9846, 4.2.11.2): "If this value is not
-// present or does not validate, the server MUST abort the handshake." A client
-// certificate that has expired meanwhile makes a whole handshake.
-func (c *Conn) acceptSession(now time.Time, binder []byte) *Error {
+// present or does not validate, the server MUST abort the handshake."
+func (c *Conn) acceptSession(binder []byte) *Error {
 	hs := c.hs
-	identity := restoreIdentity(now, hs.resumed.chain)
-	if identity == nil && len(hs.resumed.chain) > 0 {
-		return nil
-	}
 	hs.early.Start(c.suite, hs.resumed.psk.Bytes())
 	if !keys.Equal(hs.early.Binder(&hs.traffic, hs.transcript.Sum()), binder) {
 		return refuse(ReasonBinder)
 	}
-	hs.identity = identity
 	c.info.Resumed = true
 	return nil
 }
 
-// restoreIdentity makes the client's identity of a ticket's chain; nil when there
-// is none or its leaf is not valid now.
-func restoreIdentity(now time.Time, chain [][]byte) *ClientIdentity {
+// restoreIdentity makes the client's identity of a ticket's chain. It returns
+// false when the leaf is not valid now, which makes a whole handshake.
+func (c *Conn) restoreIdentity(now time.Time, chain [][]byte) bool {
+	c.hs.identity = nil
 	if len(chain) == 0 {
-		return nil
+		return true
 	}
 	identity := &ClientIdentity{}
 	for _, der := range chain {
@@ -109,10 +112,11 @@ func restoreIdentity(now time.Time, chain [][]byte) *ClientIdentity {
 	}
 	leaf, err := x509.ParseCertificate(identity.Chain[0])
 	if err != nil || now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
-		return nil
+		return false
 	}
 	identity.Leaf = leaf
-	return identity
+	c.hs.identity = identity
+	return true
 }
 
 // sendTickets queues tickets after the handshake (RFC 9846, 4.6.1): some after a

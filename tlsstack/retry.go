@@ -11,8 +11,9 @@ import (
 // sendRetry queues HelloRetryRequest for the chosen group (RFC 9846, 4.1.4) and
 // waits for the second ClientHello. The state stays with the connection, so no
 // cookie is needed.
-func (c *Conn) sendRetry() *Error {
+func (c *Conn) sendRetry(now time.Time) *Error {
 	hs := c.hs
+	hs.sessionOffered = hs.hello.PSK.Count > 0 && c.findSession(now) != nil
 	hs.transcript.Start(hs.params.suite)
 	hs.transcript.Add(hs.hello.Raw)
 	hs.transcript.Retry()
@@ -25,7 +26,7 @@ func (c *Conn) sendRetry() *Error {
 	hs.scratch, _ = retry.Append(hs.scratch[:0])
 	hs.transcript.Add(hs.scratch)
 	out := c.queue()
-	out = record.AppendPlaintext(out, record.Handshake, hs.scratch)
+	out = record.AppendPlaintext(out, record.Handshake, hs.scratch, c.cfg.sendPlaintextMax())
 	c.output.b = c.appendCCS(out)
 
 	// The first hello stays for comparison, in its buffer; the second one is read
@@ -37,10 +38,11 @@ func (c *Conn) sendRetry() *Error {
 	return nil
 }
 
-// appendCCS appends the change_cipher_spec of middlebox compatibility, once, for
-// clients that ask for it by a session id (RFC 9846, D.4).
+// appendCCS appends the change_cipher_spec of middlebox compatibility, once.
+// RFC 9846, D.4: a server MUST send it to a client with a session id. It may send
+// it to any, and does, as BoringSSL's runner expects: clients drop it.
 func (c *Conn) appendCCS(dst []byte) []byte {
-	if c.hs.ccsSent || len(c.hs.hello.SessionID) == 0 {
+	if c.hs.ccsSent {
 		return dst
 	}
 	c.hs.ccsSent = true
@@ -63,6 +65,11 @@ func (c *Conn) secondHello(now time.Time, msg []byte) *Error {
 	if e := checkSecondHello(&hs.first, &hs.hello, hs.params.group); e != nil {
 		return e
 	}
+	// A session that could be resumed may not vanish: only PSKs that do not go
+	// with the suite may be left out (RFC 9846, 4.1.2).
+	if hs.sessionOffered && hs.hello.PSK.Count == 0 {
+		return refuse(ReasonRetryPSK)
+	}
 	hs.params.retryGroup = false
 	return c.answerWithFlight(now)
 }
@@ -76,9 +83,6 @@ func checkSecondHello(first, second *wire.ClientHello, group wire.Group) *Error 
 	share, ok := list.Next()
 	if !ok || share.Group != group || len(list) > 0 {
 		return refuse(ReasonRetryShare)
-	}
-	if second.EarlyData {
-		return refuse(ReasonRetryEarlyData)
 	}
 	if second.LegacyVersion != first.LegacyVersion ||
 		!bytes.Equal(second.Random, first.Random) ||

@@ -92,13 +92,13 @@ func AppendHeader(dst []byte, t ContentType, n int) []byte {
 	return append(dst, byte(t), 3, 3, byte(n>>8), byte(n))
 }
 
-// AppendPlaintext appends unprotected records of type t that carry content,
-// cut at PlaintextMax.
-func AppendPlaintext(dst []byte, t ContentType, content []byte) []byte {
-	for len(content) > PlaintextMax {
-		dst = AppendHeader(dst, t, PlaintextMax)
-		dst = append(dst, content[:PlaintextMax]...)
-		content = content[PlaintextMax:]
+// AppendPlaintext appends unprotected records of type t that carry content, each
+// with at most max bytes of it, 1 to PlaintextMax.
+func AppendPlaintext(dst []byte, t ContentType, content []byte, max int) []byte {
+	for len(content) > max {
+		dst = AppendHeader(dst, t, max)
+		dst = append(dst, content[:max]...)
+		content = content[max:]
 	}
 	dst = AppendHeader(dst, t, len(content))
 	return append(dst, content...)
