@@ -48,6 +48,8 @@ type conn struct {
 	out     []byte // to send
 	sending []byte // the kernel has it
 
+	sentAlready int // of sending, written before its Send was started
+
 	fill fill // of the ReadFile in flight
 
 	parser   http1.Parser

@@ -17,6 +17,10 @@ const (
 	// inputHeldMax is where reading is paused while an answer is in progress.
 	inputHeldMax = 16 << 10
 
+	// sendAtOnceLeast is the least output that is worth a system call of its own:
+	// what is smaller waits for the end of the turn and goes out with the rest.
+	sendAtOnceLeast = 48 << 10
+
 	// fillSpare is left free behind a file's records for what the TLS machine
 	// wants to say meanwhile: an alert, a KeyUpdate.
 	fillSpare = 512
@@ -132,8 +136,8 @@ func (c *conn) notifyClose() {
 // closeNotifyBytesMax is the size of an alert record.
 const closeNotifyBytesMax = tlsstack.RecordOverhead + 2
 
-// flush starts the Send of what is there. The worker calls it at the end of a
-// turn, so all that became ready in the turn goes out together.
+// flush sends what is there. The worker calls it at the end of a turn, so all
+// that became ready in the turn goes out together.
 func (c *conn) flush() {
 	c.dirty = false
 	if c.stage >= stageLingering || c.sending != nil {
@@ -152,19 +156,49 @@ func (c *conn) flush() {
 		}
 		return
 	}
-	c.sending, c.out = c.out, nil
-	c.w.sent += len(c.sending)
-	if c.stage != stageHello && c.stage != stageHandshake {
-		c.setTimer(timerWrite)
-	}
-	c.w.r.Send(c.sock, c.sending)
+	c.send()
 }
 
-// sent goes on after a Send.
-func (c *conn) wasSent(err error) {
-	n := len(c.sending)
-	c.release(&c.sending)
+// send starts the Send of what is there.
+func (c *conn) send() {
+	c.sending, c.sentAlready, c.out = c.out, 0, nil
+	c.startSend()
+}
+
+func (c *conn) startSend() {
+	if c.stage >= stageOpen {
+		c.setTimer(timerWrite)
+	}
+	c.w.r.Send(c.sock, c.sending[c.sentAlready:])
+}
+
+// sendAtOnce writes a large output while the cache still holds it, so that the
+// next connection can seal into the same memory. What the kernel does not take
+// goes the usual way; true: it took all.
+func (c *conn) sendAtOnce() bool {
+	n := c.w.r.TrySend(c.sock, c.out)
+	if n == len(c.out) {
+		c.wrote(n)
+		c.release(&c.out)
+		return true
+	}
+	c.sending, c.sentAlready, c.out = c.out, n, nil
+	c.startSend()
+	return false
+}
+
+// wrote notes n bytes that the kernel has taken.
+func (c *conn) wrote(n int) {
 	c.unsent = 0
+	if c.x != nil {
+		c.x.wire += int64(n)
+	}
+}
+
+// wasSent implements endpoint: it goes on after a Send.
+func (c *conn) wasSent(err error) {
+	c.wrote(len(c.sending))
+	c.release(&c.sending)
 	if c.stage == stageClosed {
 		return
 	}
@@ -172,12 +206,7 @@ func (c *conn) wasSent(err error) {
 		c.abort()
 		return
 	}
-	if c.x != nil {
-		c.x.wire += int64(n)
-		if !c.filling {
-			c.produce()
-		}
-	}
+	c.produce()
 	switch {
 	case c.stage >= stageClosed:
 	case len(c.out) > 0 || c.stage == stageClosing:

@@ -8,17 +8,32 @@ import (
 // produce puts out as much of the answer as there is room for. It is called
 // again by Sent, by FileRead, and when memory comes free.
 func (c *conn) produce() {
-	x := c.x
-	if x == nil || c.filling || c.starved || c.stage != stageOpen {
-		return
-	}
-	c.takeTLSOutput()
-	if !x.headDone && !c.putHead(x) || !c.putBody(x) {
+	for c.x != nil && !c.filling && !c.starved && c.stage == stageOpen {
+		done := c.put(c.x)
 		c.w.markDirty(c)
-		return
+		sent := false
+		if len(c.out) >= sendAtOnceLeast && c.sending == nil && !c.filling {
+			sent = c.sendAtOnce()
+		}
+		if done {
+			c.answered()
+			return
+		}
+		if !sent {
+			return
+		}
 	}
-	c.w.markDirty(c)
-	if x.bodyEnd || x.resp.Close {
+}
+
+// put appends what there is room for; true: it was the last of the answer.
+func (c *conn) put(x *exchange) bool {
+	c.takeTLSOutput()
+	return (x.headDone || c.putHead(x)) && c.putBody(x)
+}
+
+// answered ends the exchange, once the request was read to its end too.
+func (c *conn) answered() {
+	if x := c.x; x.bodyEnd || x.resp.Close {
 		c.endExchange()
 	}
 }

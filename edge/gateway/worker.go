@@ -31,7 +31,6 @@ type worker struct {
 
 	wall    time.Time
 	date    httpmsg.Date
-	sent    int      // bytes handed to Send in this turn
 	iov     [][]byte // scratch of slots
 	scratch []byte
 
@@ -199,7 +198,6 @@ func (w *worker) TurnEnd() {
 	}
 	w.dirty = w.dirty[:0]
 	w.feedStarved()
-	w.sent = 0
 	w.tick()
 }
 

@@ -80,6 +80,13 @@ type Reactor interface {
 	// belongs to the reactor until Handler.Sent.
 	Send(s Sock, b []byte)
 
+	// TrySend writes at once as much of b as the kernel takes, and returns how
+	// many bytes that was; 0 also when writing fails, which a Send of the rest
+	// will report. b stays the Handler's. No Send may be in flight. It is for
+	// large output: the bytes are copied while the processor's cache still holds
+	// them, and their buffer is free again at once. It costs a system call.
+	TrySend(s Sock, b []byte) int
+
 	// ReadFile reads from file at offset into bufs, one after the other, as
 	// preadv does; at most FileBuffersMax of them. At most one is in flight on a
 	// socket. The buffers belong to the reactor until Handler.FileRead; they must

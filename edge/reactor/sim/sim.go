@@ -235,6 +235,25 @@ func (s *Reactor) Send(k reactor.Sock, b []byte) {
 	sl.Pending++
 }
 
+// TrySend writes at once what there is room for, often less.
+func (s *Reactor) TrySend(k reactor.Sock, b []byte) int {
+	sl := s.slots.Live(k)
+	if sl == nil {
+		return 0
+	}
+	c := &sl.Op
+	if c.sending {
+		panic("BUG: TrySend with a Send in flight on a socket")
+	}
+	n := min(len(b), c.peer.room())
+	if n == 0 || c.peer.reset || sl.State != reactor.SlotOpen {
+		return 0
+	}
+	n = s.part(n)
+	c.peer.sent = append(c.peer.sent, b[:n]...)
+	return n
+}
+
 // ReadFile reads from a File, or from a descriptor of the test's own.
 func (s *Reactor) ReadFile(k reactor.Sock, file int, bufs [][]byte, offset int64) {
 	sl := s.slots.Live(k)

@@ -27,6 +27,24 @@ func (r *Reactor) Send(s reactor.Sock, b []byte) {
 	r.armSend(sl)
 }
 
+// TrySend writes at once what the kernel takes of b. The system call is a raw
+// one: it does not sleep.
+func (r *Reactor) TrySend(s reactor.Sock, b []byte) int {
+	sl := r.slots.Live(s)
+	if sl == nil || len(b) == 0 {
+		return 0
+	}
+	if sl.Op.sending {
+		panic("BUG: TrySend with a Send in flight on a socket")
+	}
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, uintptr(sl.Op.fd),
+		uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+	if errno != 0 {
+		return 0
+	}
+	return int(n)
+}
+
 // armSend hands the rest of what is to be sent to the kernel. With MSG_WAITALL
 // the kernel itself waits for room and goes on; MSG_NOSIGNAL is not needed on a
 // socket of io_uring's but costs nothing.
