@@ -15,7 +15,10 @@ import (
 //
 // The references are looked up by one cursor that only moves forward through the
 // outer extensions, which is both the rule about their order and what keeps a
-// crafted hello from growing or costing more than linear time (10.12.4).
+// crafted hello from costing more than linear time (10.12.4). It also bounds the
+// result: all of it is copied from the payload, the session id and extensions of
+// the outer hello, no byte of which is copied twice, so that an inner hello is
+// shorter than the outer one it came in.
 
 var (
 	errInnerCut = malformed(wire.AlertDecodeError,
@@ -24,8 +27,6 @@ var (
 		"EncodedClientHelloInner has a legacy_session_id (RFC 9849, 5.1)")
 	errInnerPadding = malformed(wire.AlertIllegalParameter,
 		"EncodedClientHelloInner is padded with other bytes than zeros (RFC 9849, 5.1)")
-	errInnerLong = malformed(wire.AlertIllegalParameter,
-		"ClientHelloInner longer than ClientHelloBytesMax")
 	errReferences = malformed(wire.AlertDecodeError,
 		"ech_outer_extensions malformed (RFC 9849, 5.1)")
 	errReferencesTwice = malformed(wire.AlertIllegalParameter,
@@ -65,7 +66,7 @@ func appendInner(dst, encoded []byte, outer *wire.ClientHello) ([]byte, error) {
 	dst = append(append(dst, byte(len(outer.SessionID))), outer.SessionID...)
 	dst = append(append(dst, offers...), 0, 0)
 	block := len(dst)
-	dst, err := appendInnerExtensions(dst, extensions, outer, start+wire.ClientHelloBytesMax)
+	dst, err := appendInnerExtensions(dst, extensions, outer)
 	if err != nil {
 		return dst, err
 	}
@@ -75,8 +76,8 @@ func appendInner(dst, encoded []byte, outer *wire.ClientHello) ([]byte, error) {
 }
 
 // appendInnerExtensions copies the extensions and puts those of the outer hello
-// in the place of their references. dst may not grow beyond limit bytes.
-func appendInnerExtensions(dst []byte, s cryptobyte.String, outer *wire.ClientHello, limit int) ([]byte, error) {
+// in the place of their references.
+func appendInnerExtensions(dst []byte, s cryptobyte.String, outer *wire.ClientHello) ([]byte, error) {
 	expanded := false
 	for !s.Empty() {
 		before := []byte(s)
@@ -85,21 +86,17 @@ func appendInnerExtensions(dst []byte, s cryptobyte.String, outer *wire.ClientHe
 		if !s.ReadUint16(&typ) || !s.ReadUint16LengthPrefixed(&body) {
 			return dst, errInnerCut
 		}
-		var err error
-		switch {
-		case wire.ExtensionType(typ) != wire.ExtECHOuterExtensions:
+		if wire.ExtensionType(typ) != wire.ExtECHOuterExtensions {
 			dst = append(dst, before[:len(before)-len(s)]...)
-		case expanded:
+			continue
+		}
+		if expanded {
 			return dst, errReferencesTwice
-		default:
-			expanded = true
-			dst, err = appendReferenced(dst, body, outer)
 		}
-		if err != nil {
+		expanded = true
+		var err error
+		if dst, err = appendReferenced(dst, body, outer); err != nil {
 			return dst, err
-		}
-		if len(dst) > limit {
-			return dst, errInnerLong
 		}
 	}
 	return dst, nil

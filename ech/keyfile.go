@@ -251,7 +251,11 @@ func (f *keyFile) keyOf(c *Config) int {
 // MarshalKeyFile returns the text of a key file that holds k. Write it with
 // mode 0600. k.File is not in it.
 func (k *Key) MarshalKeyFile() ([]byte, error) {
-	private, err := curve(k.Config.KEM).NewPrivateKey(k.raw)
+	raw, err := k.private.MarshalBinary()
+	if err != nil {
+		return nil, errPrivateKey
+	}
+	private, err := curve(k.Config.KEM).NewPrivateKey(raw)
 	if err != nil {
 		return nil, errPrivateKey
 	}

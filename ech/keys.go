@@ -44,8 +44,7 @@ type Key struct {
 
 	File string // name of the file it was read from, or empty
 
-	raw     []byte // private key, as HPKE serializes it
-	private kem.PrivateKey
+	private kem.PrivateKey // never as bytes, which formatting would print
 	info    []byte // "tls ech", zero, ECHConfig (RFC 9849, 7.1)
 }
 
@@ -78,7 +77,7 @@ func newKey(c Config, raw []byte) (*Key, error) {
 		return nil, errKeyMismatch
 	}
 	info := append([]byte(infoPrefix), c.Raw...)
-	return &Key{Config: c, raw: raw, private: private, info: info}, nil
+	return &Key{Config: c, private: private, info: info}, nil
 }
 
 // Format writes what String does, whatever the verb: circl's private keys print
