@@ -136,9 +136,24 @@ func TestAppendRequestHead(t *testing.T) {
 			"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"},
 		{"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, X\r\nUpgrade: websocket\r\n\r\n",
 			"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n"},
+		{"GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nConnection: te\r\n\r\n"},
+		{"GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nConnection: close\r\n\r\n",
+			"GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nConnection: te, close\r\n\r\n"},
 		{"GET / HTTP/1.0\r\n\r\n", "GET / HTTP/1.1\r\nHost: \r\nConnection: close\r\n\r\n"},
 	} {
-		got, _, err := AppendRequestHead(nil, upstreamRequest(t, c.in))
+		got, _, err := AppendRequestHead(nil, upstreamRequest(t, c.in), "", "")
+		if string(got) != c.want || err != nil {
+			t.Errorf("%q\n got %q %v\nwant %q", c.in, got, err, c.want)
+		}
+	}
+}
+
+func TestAppendRequestHeadForTarget(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"GET /p?q HTTP/1.1\r\nHost: a\r\n\r\n", "GET /base/p?q HTTP/1.1\r\nHost: b:8080\r\n\r\n"},
+		{"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "OPTIONS * HTTP/1.1\r\nHost: b:8080\r\n\r\n"},
+	} {
+		got, _, err := AppendRequestHead(nil, upstreamRequest(t, c.in), "/base", "b:8080")
 		if string(got) != c.want || err != nil {
 			t.Errorf("%q\n got %q %v\nwant %q", c.in, got, err, c.want)
 		}
@@ -158,13 +173,13 @@ func TestAppendRequestHeadRefuses(t *testing.T) {
 	} {
 		req := upstreamRequest(t, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 		spoil(req)
-		if got, _, err := AppendRequestHead([]byte("x"), req); err != ErrUnwritable || string(got) != "x" {
+		if got, _, err := AppendRequestHead([]byte("x"), req, "", ""); err != ErrUnwritable || string(got) != "x" {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
 	req := upstreamRequest(t, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	req.Header.Add("X-Bad", "a\r\nb")
-	if got, framing, err := AppendRequestHead(nil, req); framing.Dropped != 1 || err != nil || strings.Contains(string(got), "X-Bad") {
+	if got, framing, err := AppendRequestHead(nil, req, "", ""); framing.Dropped != 1 || err != nil || strings.Contains(string(got), "X-Bad") {
 		t.Errorf("%q, %+v, %v", got, framing, err)
 	}
 }
@@ -176,7 +191,7 @@ func TestWritersAllocateNothing(t *testing.T) {
 	dst := make([]byte, 0, 4096)
 	allocations := testing.AllocsPerRun(100, func() {
 		dst, _ = AppendResponseHead(dst[:0], resp, date, 1, true)
-		dst, _, _ = AppendRequestHead(dst, req)
+		dst, _, _ = AppendRequestHead(dst, req, "/base", "a.example")
 		dst = AppendChunkHead(dst, 16384)
 		dst = AppendLastChunk(dst, nil)
 	})
