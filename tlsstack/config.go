@@ -1,6 +1,7 @@
 package tlsstack
 
 import (
+	"edge/ech"
 	"time"
 
 	"edge/tlsstack/record"
@@ -28,6 +29,14 @@ type Config struct {
 	ClientAuth     ClientAuth
 	ClientVerifier ClientVerifier         // required unless ClientAuthNone; usually *ClientCAs
 	ClientSchemes  []wire.SignatureScheme // accepted from clients; nil: all that are known
+
+	// ECH opens encrypted ClientHellos; nil: their extension is ignored.
+	ECH *ech.Set
+
+	// ECHBackend says that the peer is a client-facing server that opens hellos
+	// and passes the inner ones on (split mode, RFC 9849, 7.2). ECH is not used
+	// then.
+	ECHBackend bool
 
 	// StrictSNI refuses a name the source holds no certificate for with
 	// unrecognized_name. Without it the default certificate is presented.

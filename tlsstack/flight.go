@@ -4,6 +4,7 @@ import (
 	"io"
 	"time"
 
+	"edge/ech"
 	"edge/tlsstack/record"
 	"edge/tlsstack/wire"
 )
@@ -22,7 +23,7 @@ func (c *Conn) sendFlight(now time.Time) *Error {
 	if e := c.sendServerHello(); e != nil {
 		return e
 	}
-	c.sendMessage(c.appendEncryptedExtensions)
+	c.sendEncryptedExtensions(now)
 	if !c.info.Resumed {
 		if e := c.sendCertificates(); e != nil {
 			return e
@@ -32,7 +33,7 @@ func (c *Conn) sendFlight(now time.Time) *Error {
 	verifyData := hs.traffic.Finished(hs.transcript.Sum())
 	at := len(hs.scratch)
 	hs.scratch = wire.AppendFinished(hs.scratch, verifyData)
-	hs.transcript.Add(hs.scratch[at:])
+	hs.addMessage(at)
 	c.sealFlight()
 	c.afterFlight()
 	return nil
@@ -56,6 +57,7 @@ func (c *Conn) sendServerHello() *Error {
 		return internal(err)
 	}
 	hs.scratch = hello.Append(hs.scratch[:0])
+	hs.confirmServerHello(hs.scratch)
 	hs.transcript.Add(hs.scratch)
 	out := record.AppendPlaintext(c.queue(), record.Handshake, hs.scratch, c.cfg.sendPlaintextMax())
 	c.output.b = c.appendCCS(out)
@@ -84,15 +86,10 @@ func (c *Conn) handshakeKeys() {
 	hs.skipping = c.info.EarlyData && !c.info.Retried
 }
 
-// sendMessage adds one message to the flight and to the transcript.
-func (c *Conn) sendMessage(appendTo func([]byte) []byte) {
-	hs := c.hs
-	at := len(hs.scratch)
-	hs.scratch = appendTo(hs.scratch)
-	hs.transcript.Add(hs.scratch[at:])
-}
+// addMessage hashes the message that was appended to the flight at offset at.
+func (hs *handshake) addMessage(at int) { hs.transcript.Add(hs.scratch[at:]) }
 
-func (c *Conn) appendEncryptedExtensions(dst []byte) []byte {
+func (c *Conn) sendEncryptedExtensions(now time.Time) {
 	hs := c.hs
 	var m wire.EncryptedExtensions
 	if hs.params.alpn != "" {
@@ -105,7 +102,12 @@ func (c *Conn) appendEncryptedExtensions(dst []byte) []byte {
 		c.sealMax = min(c.sealMax, limit-1)
 		m.RecordSizeLimit = record.PlaintextMax + 1
 	}
-	return m.Append(dst)
+	if hs.ech.outcome == ech.Rejected && hs.hello.Has(wire.ExtEncryptedClientHello) {
+		m.RetryConfigs = c.cfg.ECH.RetryConfigs(now)
+	}
+	at := len(hs.scratch)
+	hs.scratch = m.Append(hs.scratch)
+	hs.addMessage(at)
 }
 
 // sendCertificates adds CertificateRequest, Certificate and CertificateVerify.
@@ -113,16 +115,20 @@ func (c *Conn) sendCertificates() *Error {
 	hs := c.hs
 	if c.cfg.ClientAuth != ClientAuthNone {
 		hs.requested = true
-		c.sendMessage(c.appendCertificateRequest)
+		at := len(hs.scratch)
+		hs.scratch = c.appendCertificateRequest(hs.scratch)
+		hs.addMessage(at)
 	}
-	c.sendMessage(c.appendCertificate)
 	at := len(hs.scratch)
+	hs.scratch = c.appendCertificate(hs.scratch)
+	hs.addMessage(at)
+	at = len(hs.scratch)
 	var err error
 	hs.scratch, err = c.appendCertificateVerify(hs.scratch)
 	if err != nil {
 		return internal(err)
 	}
-	hs.transcript.Add(hs.scratch[at:])
+	hs.addMessage(at)
 	return nil
 }
 

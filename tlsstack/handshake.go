@@ -21,6 +21,7 @@ type handshake struct {
 	other  record.Reassembler // in a retry, the one with the first ClientHello
 	chain  wire.Certificate   // the client's Certificate
 
+	ech        encrypted
 	params     parameters
 	transcript keys.Transcript
 	traffic    keys.Traffic
@@ -71,6 +72,8 @@ func (hs *handshake) release() {
 	}
 	keep.hello.Extensions = wipeExtensions(hs.hello.Extensions)
 	keep.first.Extensions = wipeExtensions(hs.first.Extensions)
+	keep.ech.buffers = hs.ech.buffers
+	keep.ech.outer.Extensions = wipeExtensions(hs.ech.outer.Extensions)
 	keep.transcript = hs.transcript
 	*hs = keep
 	handshakePool.Put(hs)

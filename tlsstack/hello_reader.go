@@ -18,7 +18,9 @@ func (c *Conn) clientHello(msg []byte) *Error {
 	if err := wire.ScanClientHello(msg, &hs.hello); err != nil {
 		return refuseMessage(err)
 	}
-	hs.helloErr = wire.ParseClientHello(msg, &hs.hello)
+	if hs.helloErr = wire.ParseClientHello(msg, &hs.hello); hs.helloErr == nil {
+		hs.helloErr = c.openHello()
+	}
 	c.info.EarlyData = hs.hello.EarlyData
 	copy(hs.random[:], hs.hello.Random)
 	hs.name = appendHostName(hs.name[:0], &hs.hello)

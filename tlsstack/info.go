@@ -2,6 +2,7 @@ package tlsstack
 
 import (
 	"crypto/x509"
+	"edge/ech"
 
 	"edge/tlsstack/wire"
 )
@@ -18,6 +19,8 @@ type Info struct {
 	Credential  *Credential          // presented; nil when resumed
 	Client      *ClientIdentity      // nil when the client has shown no certificate
 	DefaultCert bool                 // Credential is not for ServerName
+	ECH         ech.Outcome          // what became of the client's ECH; None for a backend
+	PublicName  string               // SNI of the outer hello, when ECH was accepted
 	Resumed     bool                 // by a ticket
 	Retried     bool                 // a HelloRetryRequest was sent
 	EarlyData   bool                 // the client offered early data, which is skipped

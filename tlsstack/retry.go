@@ -23,7 +23,10 @@ func (c *Conn) sendRetry(now time.Time) *Error {
 		CipherSuite: hs.params.suite.ID,
 		Group:       hs.params.group,
 	}
-	hs.scratch, _ = retry.Append(hs.scratch[:0])
+	retry.ECHConfirmation = hs.ech.confirming()
+	var confirmation int
+	hs.scratch, confirmation = retry.Append(hs.scratch[:0])
+	hs.confirmRetry(hs.scratch, confirmation)
 	hs.transcript.Add(hs.scratch)
 	out := c.queue()
 	out = record.AppendPlaintext(out, record.Handshake, hs.scratch, c.cfg.sendPlaintextMax())
@@ -56,10 +59,7 @@ func (c *Conn) secondHello(now time.Time, msg []byte) *Error {
 		return e
 	}
 	hs := c.hs
-	if err := wire.ParseClientHello(msg, &hs.hello); err != nil {
-		return refuseMessage(err)
-	}
-	if err := hs.hello.CheckTLS13(); err != nil {
+	if err := c.parseSecondHello(msg); err != nil {
 		return refuseMessage(err)
 	}
 	if e := checkSecondHello(&hs.first, &hs.hello, hs.params.group); e != nil {
@@ -72,6 +72,19 @@ func (c *Conn) secondHello(now time.Time, msg []byte) *Error {
 	}
 	hs.params.retryGroup = false
 	return c.answerWithFlight(now)
+}
+
+// parseSecondHello parses the message, opens its ECH, and applies the rules that
+// hold for one hello.
+func (c *Conn) parseSecondHello(msg []byte) error {
+	hello := &c.hs.hello
+	if err := wire.ParseClientHello(msg, hello); err != nil {
+		return err
+	}
+	if err := c.openSecondHello(); err != nil {
+		return err
+	}
+	return hello.CheckTLS13()
 }
 
 // checkSecondHello compares the two hellos. RFC 9846, 4.1.2: the client "MUST

@@ -90,4 +90,7 @@ func (s *Suite) aead(key []byte) cipher.AEAD {
 	return a
 }
 
+// NewHash returns a new hash of the suite.
+func (s *Suite) NewHash() hash.Hash { return s.newHash() }
+
 func (s *Suite) emptyHash() []byte { return s.empty[:s.HashLen] }

@@ -31,6 +31,17 @@ func (t *Transcript) Add(b []byte) { t.h.Write(b) }
 // Sum returns the hash so far, valid until the next call of Sum or Retry.
 func (t *Transcript) Sum() []byte { return t.h.Sum(t.sum[:0]) }
 
+// SumWith returns the hash of what was added and of b, without adding b. Valid as
+// that of Sum is.
+func (t *Transcript) SumWith(b []byte) []byte {
+	fork, err := t.h.(hash.Cloner).Clone()
+	if err != nil {
+		panic("BUG: keys: hash cannot be forked: " + err.Error())
+	}
+	fork.Write(b)
+	return fork.Sum(t.sum[:0])
+}
+
 // Retry replaces the first ClientHello, all that was added so far, by the
 // synthetic message that holds its hash:
 //

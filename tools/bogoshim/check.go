@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"edge/ech"
 	"edge/tlsstack/wire"
 )
 
@@ -13,6 +14,9 @@ import (
 func (c *session) decide() error {
 	hello := c.tls.Hello()
 	e := &c.o.expect
+	if c.tls.HelloErr() != nil {
+		return c.tls.Continue(time.Now())
+	}
 	if c.o.failEarly {
 		return c.tls.Refuse(wire.AlertHandshakeFailure)
 	}
@@ -61,6 +65,9 @@ func (c *session) check() error {
 	}
 	if c.o.selectALPN != nil && !c.o.declineALPN && info.ALPN != *c.o.selectALPN {
 		return fmt.Errorf("ALPN is %q, expected %q", info.ALPN, *c.o.selectALPN)
+	}
+	if accepted := info.ECH == ech.Accepted; accepted != e.echAccept && (e.echAccept || !c.resumed) {
+		return fmt.Errorf("ECH is %v, expected accepted %v", info.ECH, e.echAccept)
 	}
 	if err := c.checkCredential(); err != nil {
 		return err

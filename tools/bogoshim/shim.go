@@ -25,10 +25,13 @@ func newShim() (*shim, error) {
 type session struct {
 	o       *options
 	source  *source
+	cfg     *tlsstack.Config
 	conn    net.Conn
 	tls     tlsstack.Conn
 	pending []byte
-	resumed bool // a later connection of the test
+	first   []byte // what was received up to the decision
+	resumed bool   // a later connection of the test
+	decided bool
 	greeted bool
 }
 
@@ -43,12 +46,15 @@ func (s *shim) connect(o *options, resumed bool) error {
 	}
 	verify := &verifier{fail: o.verifyFail, authorities: o.clientCAs}
 	cfg := s.config(o, src, verify)
+	if err := setECH(cfg, o); err != nil {
+		return err
+	}
 	conn, err := dial(o)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	c := &session{o: o, source: src, conn: conn, resumed: resumed}
+	c := &session{o: o, source: src, cfg: cfg, conn: conn, resumed: resumed}
 	c.tls.Init(cfg, rand.Reader)
 	if err := c.play(); err != nil {
 		c.finishFailed()
@@ -149,7 +155,15 @@ func (c *session) ended() error {
 func (c *session) take() (done bool, err error) {
 	for {
 		n, plain, err := c.tls.Receive(time.Now(), c.pending)
+		if !c.decided {
+			c.first = append(c.first, c.pending[:n]...)
+		}
+		c.pending = c.pending[n:]
 		if err == nil && c.tls.Wait() == tlsstack.WaitDecision {
+			if c.fallBack() {
+				continue
+			}
+			c.decided = true
 			err = c.decide()
 		}
 		if e := c.flush(); e != nil {
@@ -169,8 +183,7 @@ func (c *session) take() (done bool, err error) {
 		if err := c.echo(plain); err != nil {
 			return false, err
 		}
-		c.pending = append(c.pending[:0:0], c.pending[n:]...)
-		if n == 0 && c.tls.Wait() != tlsstack.WaitDecision && len(c.pending) < c.tls.NeedBytes() {
+		if n == 0 && len(c.pending) < c.tls.NeedBytes() {
 			return false, nil
 		}
 	}
