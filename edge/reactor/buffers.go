@@ -9,25 +9,44 @@ import (
 )
 
 // Buffer size classes are powers of two. The least holds a small response, the
-// largest a 100 KB answer in sealed records.
+// largest a 100 KB answer in sealed records. What a buffer has beyond its use
+// costs address space alone: its pages are not touched.
 const (
 	bufferBytesMin = 4 << 10
 	bufferBytesMax = 128 << 10
 	bufferClasses  = 6
 )
 
-// BufferBytesMax is the largest buffer that Get gives.
-const BufferBytesMax = bufferBytesMax
+// chunkBytes: memory goes from class to class in chunks of the largest size.
+const chunkBytes = bufferBytesMax
+
+const noChunk int32 = -1
+
+// chunk is the books of chunkBytes of memory, cut into buffers of one class:
+//
+//	class 0: 32 buffers of 4 KB … class 5: 1 buffer of 128 KB
+type chunk struct {
+	free       uint32 // a bit for each buffer not handed out
+	class      int8
+	prev, next int32 // in the list of its class's chunks that have free buffers
+}
+
+// all is the free mask of a chunk with nothing handed out.
+func all(class int8) uint32 { return uint32(1<<(1<<(bufferClasses-1-class)) - 1) }
 
 // Buffers is a worker's pool of memory that the kernel reads and writes: one
-// anonymous map, cut by size class on demand. Pages cost nothing until they are
-// used. It belongs to the reactor's thread.
+// anonymous map. Pages cost nothing until they are used, and Trim gives back
+// those that a burst has left behind. It belongs to the reactor's thread.
 type Buffers struct {
 	mapped []byte // all of it
 	arena  []byte // what Get cuts from
-	next   int    // first byte never handed out
-	free   [bufferClasses][][]byte
-	used   int // bytes handed out now
+	chunks []chunk
+	usable [bufferClasses]int32 // first chunk of a class with free buffers
+	empty  []int32              // chunks with nothing handed out, last in first out
+	used   int                  // bytes handed out now
+
+	idle int // the first so many of empty were not needed since the last Trim
+	cold int // and of so many the pages were given back
 }
 
 // NewBuffers maps budget bytes for Get, and reserved bytes more for Reserve.
@@ -37,7 +56,13 @@ func NewBuffers(budget, reserved int) (*Buffers, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mapping %d bytes of buffers: %w", budget+reserved, err)
 	}
-	return &Buffers{mapped: mapped, arena: mapped}, nil
+	// A huge page would make 2 MB of the first byte touched.
+	_ = unix.Madvise(mapped, unix.MADV_NOHUGEPAGE)
+	p := &Buffers{mapped: mapped, arena: mapped}
+	for class := range p.usable {
+		p.usable[class] = noChunk
+	}
+	return p, nil
 }
 
 // Reserve cuts n bytes, rounded up to whole pages, for a reactor's own use for
@@ -59,57 +84,116 @@ func PageCeil(n int) int {
 // when the budget is spent: try again at a later TurnEnd.
 func (p *Buffers) Get(n int) []byte {
 	class := classOf(n)
+	i := p.usable[class]
+	if i == noChunk {
+		if i = p.takeChunk(); i == noChunk {
+			return nil
+		}
+		p.chunks[i] = chunk{free: all(class), class: class, prev: noChunk, next: noChunk}
+		p.link(i)
+	}
+	c := &p.chunks[i]
+	bit := bits.TrailingZeros32(c.free)
+	c.free &= c.free - 1
+	if c.free == 0 {
+		p.unlink(i)
+	}
 	size := bufferBytesMin << class
-	if f := p.free[class]; len(f) > 0 {
-		b := f[len(f)-1]
-		p.free[class] = f[:len(f)-1]
-		p.used += size
-		return b
-	}
-	if p.next+size > len(p.arena) {
-		return nil
-	}
-	b := p.arena[p.next : p.next : p.next+size]
-	p.next += size
 	p.used += size
-	return b
+	at := int(i)*chunkBytes + bit*size
+	return p.arena[at : at : at+size]
+}
+
+// takeChunk gives a chunk with nothing handed out, noChunk if there is none.
+func (p *Buffers) takeChunk() int32 {
+	if n := len(p.empty); n > 0 {
+		i := p.empty[n-1]
+		p.empty = p.empty[:n-1]
+		p.idle, p.cold = min(p.idle, n-1), min(p.cold, n-1)
+		return i
+	}
+	if (len(p.chunks)+1)*chunkBytes > len(p.arena) {
+		return noChunk
+	}
+	p.chunks = append(p.chunks, chunk{})
+	return int32(len(p.chunks) - 1)
 }
 
 // Put takes back a buffer that Get returned; its capacity must be unchanged.
 func (p *Buffers) Put(b []byte) {
-	class := classOf(cap(b))
-	if cap(b) != bufferBytesMin<<class {
+	at := int(address(b) - address(p.arena))
+	i := int32(at / chunkBytes)
+	if at < 0 || int(i) >= len(p.chunks) {
 		panic("BUG: Put of a buffer that is not from Get")
 	}
-	p.used -= cap(b)
-	p.free[class] = append(p.free[class], b[:0])
+	c := &p.chunks[i]
+	size := bufferBytesMin << c.class
+	bit := uint32(1) << (at % chunkBytes / size)
+	if cap(b) != size || at%size != 0 || c.free&bit != 0 {
+		panic("BUG: Put of a buffer that is not from Get, or was put back already")
+	}
+	p.used -= size
+	if c.free == 0 {
+		p.link(i)
+	}
+	c.free |= bit
+	if c.free == all(c.class) {
+		p.unlink(i)
+		p.empty = append(p.empty, i)
+	}
+}
+
+func (p *Buffers) link(i int32) {
+	c := &p.chunks[i]
+	c.prev, c.next = noChunk, p.usable[c.class]
+	if c.next != noChunk {
+		p.chunks[c.next].prev = i
+	}
+	p.usable[c.class] = i
+}
+
+func (p *Buffers) unlink(i int32) {
+	c := &p.chunks[i]
+	if c.next != noChunk {
+		p.chunks[c.next].prev = c.prev
+	}
+	if c.prev != noChunk {
+		p.chunks[c.prev].next = c.next
+	} else {
+		p.usable[c.class] = c.next
+	}
+}
+
+// Trim gives the kernel back the pages of chunks that nothing was cut from since
+// the last Trim. A reactor calls it every few seconds while there is work.
+func (p *Buffers) Trim() {
+	for _, i := range p.empty[p.cold:max(p.idle, p.cold)] {
+		_ = unix.Madvise(p.arena[int(i)*chunkBytes:int(i+1)*chunkBytes], unix.MADV_DONTNEED)
+	}
+	p.cold = max(p.idle, p.cold)
+	p.idle = len(p.empty)
 }
 
 // Holds says that b lies in the pool's memory.
 func (p *Buffers) Holds(b []byte) bool {
-	if len(b) == 0 {
-		return true
-	}
-	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-	from := uintptr(unsafe.Pointer(unsafe.SliceData(p.arena)))
-	return at >= from && at+uintptr(len(b)) <= from+uintptr(len(p.arena))
+	at := address(b) - address(p.arena) // wraps around if b is before the arena
+	return at < uintptr(len(p.arena)) && at+uintptr(len(b)) <= uintptr(len(p.arena))
 }
 
 // Used is the number of bytes handed out now.
 func (p *Buffers) Used() int { return p.used }
 
-// Available is the number of bytes that the budget has left.
-func (p *Buffers) Available() int { return len(p.arena) - p.used }
-
 // Close unmaps the pool.
 func (p *Buffers) Close() error { return unix.Munmap(p.mapped) }
 
-func classOf(n int) int {
+func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+func classOf(n int) int8 {
 	if n <= bufferBytesMin {
 		return 0
 	}
 	if n > bufferBytesMax {
 		panic(fmt.Sprintf("BUG: buffer of %d bytes, at most %d", n, bufferBytesMax))
 	}
-	return bits.Len(uint(n-1)) - bits.Len(uint(bufferBytesMin-1))
+	return int8(bits.Len(uint(n-1)) - bits.Len(uint(bufferBytesMin-1)))
 }

@@ -2,7 +2,6 @@ package uring
 
 import (
 	"fmt"
-	"os"
 	"sync/atomic"
 	"unsafe"
 
@@ -70,7 +69,7 @@ func newBufRing(r *ring, o reactor.Options, entries, mem []byte) (*bufRing, erro
 		Bgid:        bufGroup,
 	}
 	if _, err := r.lib.RegisterBufferRing(&reg, 0); err != nil {
-		return nil, os.NewSyscallError("registering the buffer ring", err)
+		return nil, thisHost.explain("io_uring_register(PBUF_RING)", err)
 	}
 	return b, nil
 }

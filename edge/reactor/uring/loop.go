@@ -39,7 +39,7 @@ func (r *Reactor) Run(h reactor.Handler) error {
 
 // yieldEvery is well below the 10 ms after which the Go runtime's monitor thread
 // takes a goroutine for one that hogs its processor.
-const yieldEvery = 4 * time.Millisecond
+const yieldEvery = 8 * time.Millisecond
 
 // yield passes through the Go scheduler now and then. A worker that never does
 // is, to the monitor thread, a goroutine to be preempted and a system call to be
@@ -88,7 +88,7 @@ func (r *Reactor) enter() error {
 
 // turn hands over everything that came.
 func (r *Reactor) turn() {
-	r.now = instantStart + reactor.Instant(time.Since(r.base))
+	r.now = r.clock()
 	r.wheel.BeginTurn()
 	head, tail := r.ring.ready()
 	for ; head != tail; head++ {
@@ -99,6 +99,11 @@ func (r *Reactor) turn() {
 	r.deliverResumed()
 	r.expire()
 	r.h.TurnEnd()
+}
+
+// clock is the time now; Now is what it was when the turn began.
+func (r *Reactor) clock() reactor.Instant {
+	return instantStart + reactor.Instant(time.Since(r.base))
 }
 
 // complete dispatches one completion.
@@ -165,8 +170,7 @@ func (r *Reactor) armTimer() {
 	if next == 0 || r.timerAt != 0 && r.timerAt <= next {
 		return
 	}
-	now := instantStart + reactor.Instant(time.Since(r.base))
-	r.fixed.timeout = syscall.NsecToTimespec(max(0, int64(next.Sub(now))))
+	r.fixed.timeout = syscall.NsecToTimespec(max(0, int64(next.Sub(r.clock()))))
 	at := uint64(uintptr(unsafe.Pointer(&r.fixed.timeout)))
 	e := r.entry()
 	if r.timerAt == 0 {

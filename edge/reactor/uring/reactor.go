@@ -1,7 +1,6 @@
 package uring
 
 import (
-	"fmt"
 	"net/netip"
 	"syscall"
 	"time"
@@ -99,18 +98,25 @@ func New(o reactor.Options) (*Reactor, error) {
 		now:   instantStart,
 		wheel: reactor.NewWheel(instantStart),
 	}
-	if r.ring, err = setup(o.Entries, o.Completions); err != nil {
-		return nil, fmt.Errorf("io_uring_setup: %w", err)
-	}
-	if err := r.mapMemory(); err != nil {
-		r.Shut()
+	if r.ring, err = setupSmaller(o, setup); err != nil {
 		return nil, err
 	}
-	if r.wake, err = reactor.NewWake(); err != nil {
-		r.Shut()
+	if err := r.build(); err != nil {
+		_ = r.Shut()
 		return nil, err
 	}
 	return r, nil
+}
+
+func (r *Reactor) build() (err error) {
+	if err := r.ring.probe(); err != nil {
+		return err
+	}
+	if err := r.mapMemory(); err != nil {
+		return err
+	}
+	r.wake, err = reactor.NewWake()
+	return err
 }
 
 // mapMemory maps all memory that the kernel sees, and lends it the first of it.
@@ -240,23 +246,6 @@ func (r *Reactor) After(d time.Duration, tag uint64) {
 
 // Recycle gives back a receive buffer that the Handler kept.
 func (r *Reactor) Recycle(id reactor.BufID) { r.bufs.put(int(id)) }
-
-// Shut releases everything: sockets, ring and memory.
-func (r *Reactor) Shut() error {
-	for i := 0; i < r.slots.Top(); i++ {
-		if sl := r.slots.At(i); sl.State != reactor.SlotFree && sl.Op.fd >= 0 {
-			_ = syscall.Close(int(sl.Op.fd))
-		}
-	}
-	if r.wake != nil {
-		_ = r.wake.Close()
-	}
-	r.ring.close()
-	if r.pool != nil {
-		return r.pool.Close()
-	}
-	return nil
-}
 
 // peerOf asks for the address of the peer of fd.
 func (r *Reactor) peerOf(fd int) netip.AddrPort {

@@ -19,6 +19,8 @@ import (
 
 	"github.com/pawelgaczynski/giouring"
 	"golang.org/x/sys/unix"
+
+	"edge/edge/reactor"
 )
 
 // sqe and cqe are the kernel's submission and completion entries.
@@ -62,6 +64,63 @@ var setupFlags = []uint32{
 }
 
 const setupAlways = giouring.SetupRDisabled | giouring.SetupSubmitAll | giouring.SetupCQSize
+
+// entriesLeast is the smallest submission queue worth having.
+const entriesLeast = 32
+
+// setupSmaller makes a ring, a smaller one if memory is short for the one asked
+// for, and checks that it can do what it is wanted for.
+func setupSmaller(o reactor.Options, try func(entries, completions int) (*ring, error)) (*ring, error) {
+	entries, completions := o.Entries, o.Completions
+	for {
+		r, err := try(entries, completions)
+		if err == nil {
+			if entries != o.Entries {
+				by, _ := thisHost.whoLimits()
+				o.Log(fmt.Sprintf("io_uring: %s: rings of %d and %d entries in place of %d and %d",
+					by, entries, completions, o.Entries, o.Completions))
+			}
+			return r, nil
+		}
+		if err != syscall.ENOMEM || entries <= entriesLeast {
+			return nil, thisHost.explain("io_uring_setup", err)
+		}
+		entries, completions = entries/2, completions/2
+	}
+}
+
+// required are the operations used, and SEND_ZC, which is not used but came with
+// the multishot receive that cannot be asked for by itself (6.0).
+var required = []struct {
+	op   uint8
+	name string
+}{
+	{giouring.OpAccept, "ACCEPT"}, {giouring.OpRecv, "RECV"}, {giouring.OpSend, "SEND"},
+	{giouring.OpRead, "READ"}, {giouring.OpReadv, "READV"}, {giouring.OpConnect, "CONNECT"},
+	{giouring.OpClose, "CLOSE"}, {giouring.OpAsyncCancel, "ASYNC_CANCEL"},
+	{giouring.OpTimeout, "TIMEOUT"}, {giouring.OpTimeoutRemove, "TIMEOUT_REMOVE"},
+	{giouring.OpSendZC, "RECV multishot"},
+}
+
+// probe asks the ring whether it has the operations used, and whether the other
+// two system calls are allowed.
+func (r *ring) probe() error {
+	var p giouring.Probe
+	if _, err := r.lib.RegisterProbe(&p, len(p.Ops)); err != nil {
+		return thisHost.explain("io_uring_register", err)
+	}
+	for _, q := range required {
+		if !p.IsSupported(q.op) {
+			return &RefusedError{Call: q.name, By: "the kernel (" + thisHost.release() + ") does not have it", Allow: allowKernel}
+		}
+	}
+	// A ring not yet enabled answers EBADFD to whoever may enter it.
+	_, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, r.enterFD, 0, 0, 0, 0, 0)
+	if errno != 0 && errno != unix.EBADFD {
+		return thisHost.explain("io_uring_enter", errno)
+	}
+	return nil
+}
 
 // setup makes a disabled ring. The error is the bare errno of io_uring_setup or
 // of the mapping.
