@@ -18,12 +18,16 @@ LISTEN   ?= 0.0.0.0:8443
 FUZZTIME ?= 10s
 HARNESS  ?=
 
+# The same for every command, so that they share what they have compiled.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath -buildvcs=false $(GOFLAGS)
+
 .PHONY: all build run test fuzz bench lint clean
 
 all: build
 
 build:
-	CGO_ENABLED=0 go build -trimpath -ldflags="$(LINK) $(STAMP)" -o bin/edge ./edge
+	go build -ldflags="$(LINK) $(STAMP)" -o bin/edge ./edge
 
 run: build
 	mkdir -p $(STATE)

@@ -17,7 +17,7 @@ import (
 // what testRules adds.
 const importRules = `
 	NONE
-	< tlsstack/wire, tlsstack/record, certstore, certstore/dev, proxy/httpmsg, proxy/relay;
+	< tlsstack/wire, tlsstack/record, certstore, certstore/dev, proxy/httpmsg, proxy/relay, proxy/proxyproto;
 
 	NONE
 	< bpfvm/isa, bpfvm/amd64, edge/config, edge/reactor;
@@ -44,19 +44,23 @@ const importRules = `
 	< proxy;
 
 	edge/reactor
-	< edge/reactor/uring, edge/reactor/epoll, edge/reactor/sim;
+	< edge/reactor/uring, edge/reactor/epoll, edge/reactor/sim, edge/service;
 
 	tlsstack/..., ech, ja4, certstore/..., proxy/..., bpfvm/..., edge/config, edge/site,
-	edge/reactor, edge/reactor/sim
+	edge/reactor, edge/reactor/sim, edge/service
 	< edge/gateway;
 
 	# The commands call the package that does the work; main alone knows which
 	# reactors there are.
-	edge/config, edge/gateway, edge/reactor, edge/site, certstore/..., tlsstack, ech, ja4, bpfvm/...
+	edge/config, edge/gateway, edge/reactor, edge/service, edge/site, certstore/..., tlsstack, ech, ja4, bpfvm/...
 	< edge/cmd;
 
-	edge/cmd, edge/config, edge/gateway, edge/reactor, edge/reactor/uring, edge/reactor/epoll
+	edge/cmd, edge/config, edge/gateway, edge/reactor, edge/reactor/uring, edge/reactor/epoll, edge/service
 	< edge;
+
+	# Measuring the reactor alone.
+	edge/reactor, edge/reactor/uring
+	< edge/reactor/uring/echobench;
 
 	NONE
 	< tools/tidy;
