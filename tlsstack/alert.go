@@ -63,6 +63,7 @@ const (
 	ReasonClientCertMissing
 	ReasonClientCertMalformed
 	ReasonClientCertUnsupported
+	ReasonClientCertUsage
 	ReasonClientCertExpired
 	ReasonClientCertUnknownCA
 	ReasonClientCertRefused
@@ -114,11 +115,12 @@ var reasons = [reasonCount]struct {
 	ReasonBinder:                   {wire.AlertDecryptError, "RFC 9846, 4.2.11.2", "PSK binder does not verify"},
 	ReasonFinished:                 {wire.AlertDecryptError, "RFC 9846, 4.4.4", "Finished does not verify"},
 	ReasonClientCertMissing:        {wire.AlertCertificateRequired, "RFC 9846, 4.4.2.4", "client sent no certificate"},
-	ReasonClientCertMalformed:      {wire.AlertBadCertificate, "RFC 9846, 4.4.2.4", "client certificate cannot be parsed"},
+	ReasonClientCertMalformed:      {wire.AlertDecodeError, "RFC 9846, 4.4.2.4", "client certificate cannot be parsed"},
 	ReasonClientCertUnsupported:    {wire.AlertUnsupportedCertificate, "RFC 9846, 4.4.2.4", "client certificate of an unsupported kind"},
+	ReasonClientCertUsage:          {wire.AlertUnsupportedCertificate, "RFC 9846, 4.4.2.2", "client certificate is not for signing"},
 	ReasonClientCertExpired:        {wire.AlertCertificateExpired, "RFC 9846, 4.4.2.4", "client certificate expired or not yet valid"},
 	ReasonClientCertUnknownCA:      {wire.AlertUnknownCA, "RFC 9846, 4.4.2.4", "client certificate from an unknown authority"},
-	ReasonClientCertRefused:        {wire.AlertBadCertificate, "RFC 9846, 4.4.2.4", "client certificate refused"},
+	ReasonClientCertRefused:        {wire.AlertCertificateUnknown, "RFC 9846, 4.4.2.4", "client certificate refused"},
 	ReasonClientScheme:             {wire.AlertIllegalParameter, "RFC 9846, 4.4.3", "client signed with a scheme that was not offered"},
 	ReasonClientSignature:          {wire.AlertDecryptError, "RFC 9846, 4.4.3", "client signature does not verify"},
 	ReasonTruncated:                {wire.AlertCloseNotify, "RFC 9846, 6.1", "connection ended without close_notify"},

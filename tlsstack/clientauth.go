@@ -1,6 +1,7 @@
 package tlsstack
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/pem"
@@ -15,8 +16,14 @@ import (
 // ClientVerifier decides about client certificates.
 type ClientVerifier interface {
 	// VerifyClient checks a chain, leaf first, at the time given. The errors of
-	// crypto/x509 become the alerts that say what is wrong.
+	// crypto/x509 become the alerts that say what is wrong, a *wire.Error brings
+	// its own, and anything else is certificate_unknown.
 	VerifyClient(now time.Time, chain []*x509.Certificate) error
+
+	// ResumeClient says whether a client that showed this certificate in an
+	// earlier handshake may resume its session now; if not it has to show one
+	// again.
+	ResumeClient(now time.Time, leaf *x509.Certificate) bool
 
 	// Authorities returns the DER names sent in certificate_authorities; nil
 	// sends none. The slice is shared.
@@ -97,6 +104,11 @@ func (c *ClientCAs) VerifyClient(now time.Time, chain []*x509.Certificate) error
 	return err
 }
 
+// ResumeClient checks the dates of the leaf.
+func (c *ClientCAs) ResumeClient(now time.Time, leaf *x509.Certificate) bool {
+	return !now.Before(leaf.NotBefore) && !now.After(leaf.NotAfter)
+}
+
 // clientSchemes are the signature schemes accepted from clients.
 var clientSchemes = []wire.SignatureScheme{
 	wire.SchemeECDSAP256SHA256, wire.SchemeRSAPSSSHA256, wire.SchemeEd25519,
@@ -156,7 +168,7 @@ func (c *Conn) identify(now time.Time, chain [][]byte) (*ClientIdentity, *Error)
 	identity := &ClientIdentity{Chain: make([][]byte, len(chain))}
 	parsed := make([]*x509.Certificate, len(chain))
 	for i, der := range chain {
-		cert, err := x509.ParseCertificate(der)
+		cert, err := x509.ParseCertificate(bytes.Clone(der)) // what is parsed aliases it
 		if err != nil {
 			return nil, refuseCause(ReasonClientCertMalformed, err)
 		}
@@ -166,10 +178,25 @@ func (c *Conn) identify(now time.Time, chain [][]byte) (*ClientIdentity, *Error)
 	if _, err := schemesFor(identity.Leaf.PublicKey); err != nil {
 		return nil, refuseCause(ReasonClientCertUnsupported, err)
 	}
+	// RFC 9846, 4.4.2.2: "the digitalSignature bit MUST be set if the Key Usage
+	// extension is present".
+	if usage := identity.Leaf.KeyUsage; usage != 0 && usage&x509.KeyUsageDigitalSignature == 0 {
+		return nil, refuse(ReasonClientCertUsage)
+	}
 	if err := c.cfg.ClientVerifier.VerifyClient(now, parsed); err != nil {
-		return nil, refuseCause(chainReason(err), err)
+		return nil, refuseChain(err)
 	}
 	return identity, nil
+}
+
+// refuseChain turns what a verifier says into an error.
+func refuseChain(err error) *Error {
+	e := refuseCause(chainReason(err), err)
+	var w *wire.Error
+	if errors.As(err, &w) {
+		e.Alert = w.Alert
+	}
+	return e
 }
 
 // chainReason names what is wrong with a chain.

@@ -72,7 +72,7 @@ func (c *Conn) usable(now time.Time, s *session) bool {
 		string(s.alpn) == c.hs.params.alpn &&
 		bytes.Equal(s.policy, c.policy(nil)) &&
 		(c.cfg.ClientAuth != ClientAuthRequire || len(s.chain) > 0) &&
-		c.restoreIdentity(now, s.chain)
+		c.restoreIdentity(now, s)
 }
 
 // clockSkewMax is by how many seconds another machine's clock may be ahead.
@@ -100,18 +100,18 @@ func (c *Conn) acceptSession(binder []byte) *Error {
 }
 
 // restoreIdentity makes the client's identity of a ticket's chain. It returns
-// false when the leaf is not valid now, which makes a whole handshake.
-func (c *Conn) restoreIdentity(now time.Time, chain [][]byte) bool {
+// false when the verifier will not have it, which makes a whole handshake.
+func (c *Conn) restoreIdentity(now time.Time, s *session) bool {
 	c.hs.identity = nil
-	if len(chain) == 0 {
+	if len(s.chain) == 0 {
 		return true
 	}
-	identity := &ClientIdentity{}
-	for _, der := range chain {
+	identity := &ClientIdentity{Scheme: s.scheme}
+	for _, der := range s.chain {
 		identity.Chain = append(identity.Chain, bytes.Clone(der))
 	}
 	leaf, err := x509.ParseCertificate(identity.Chain[0])
-	if err != nil || now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
+	if err != nil || !c.cfg.ClientVerifier.ResumeClient(now, leaf) {
 		return false
 	}
 	identity.Leaf = leaf
@@ -132,7 +132,7 @@ func (c *Conn) sendTickets(now time.Time) *Error {
 		name: hs.name, alpn: []byte(c.info.ALPN), policy: c.policy(nil),
 	}
 	if c.info.Client != nil {
-		s.chain = c.info.Client.Chain
+		s.scheme, s.chain = c.info.Client.Scheme, c.info.Client.Chain
 	}
 	count := c.cfg.ticketsPerSession()
 	if c.info.Resumed {

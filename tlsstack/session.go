@@ -12,7 +12,7 @@ import (
 // session is what a ticket holds: enough to resume without any state of ours.
 //
 //	version 1 | suite 2 | sealed 8 | started 8 | PSK 1+n | name 1+n | ALPN 1+n
-//	policy 1+n | chain 3+(3+n)…
+//	policy 1+n | client scheme 2 | chain 3+(3+n)…
 //
 // times are Unix seconds; started is when the client and we last did a whole
 // handshake. policy is empty unless client certificates are asked for.
@@ -25,7 +25,8 @@ type session struct {
 	name    []byte // parts of the opened ticket from here on
 	alpn    []byte
 	policy  []byte
-	chain   [][]byte // the client's certificates, leaf first
+	scheme  wire.SignatureScheme // of the client's CertificateVerify
+	chain   [][]byte             // the client's certificates, leaf first
 }
 
 const sessionVersion = 1
@@ -56,6 +57,7 @@ func (s *session) append(dst []byte) ([]byte, bool) {
 	for _, field := range [...][]byte{s.psk.Bytes(), s.name, s.alpn, s.policy} {
 		b.AddUint8LengthPrefixed(func(b *cryptobyte.Builder) { b.AddBytes(field) })
 	}
+	b.AddUint16(uint16(s.scheme))
 	b.AddUint24LengthPrefixed(func(b *cryptobyte.Builder) {
 		for _, der := range s.chain {
 			b.AddUint24LengthPrefixed(func(b *cryptobyte.Builder) { b.AddBytes(der) })
@@ -69,18 +71,19 @@ func (s *session) append(dst []byte) ([]byte, bool) {
 func (s *session) parse(plain []byte) bool {
 	in := cryptobyte.String(plain)
 	var version uint8
-	var suite uint16
+	var suite, scheme uint16
 	var sealed, started uint64
 	var psk, name, alpn, policy, chain cryptobyte.String
 	if !in.ReadUint8(&version) || version != sessionVersion ||
 		!in.ReadUint16(&suite) || !in.ReadUint64(&sealed) || !in.ReadUint64(&started) ||
 		!in.ReadUint8LengthPrefixed(&psk) || !in.ReadUint8LengthPrefixed(&name) ||
 		!in.ReadUint8LengthPrefixed(&alpn) || !in.ReadUint8LengthPrefixed(&policy) ||
-		!in.ReadUint24LengthPrefixed(&chain) || !in.Empty() {
+		!in.ReadUint16(&scheme) || !in.ReadUint24LengthPrefixed(&chain) || !in.Empty() {
 		return false
 	}
 	s.suite, s.sealed, s.started = wire.CipherSuite(suite), int64(sealed), int64(started)
 	s.name, s.alpn, s.policy, s.chain = name, alpn, policy, nil
+	s.scheme = wire.SignatureScheme(scheme)
 	for !chain.Empty() {
 		var der cryptobyte.String
 		if !chain.ReadUint24LengthPrefixed(&der) {

@@ -5,21 +5,29 @@ import (
 	"crypto/x509"
 	"errors"
 	"time"
+
+	"edge/tlsstack/wire"
 )
 
 // verifier is the application's check of client certificates: it says what the
 // test wants it to.
 type verifier struct {
 	fail        bool
+	custom      bool // BoringSSL's other callback, which chooses another alert
 	authorities [][]byte
 }
 
 func (v *verifier) VerifyClient(time.Time, []*x509.Certificate) error {
-	if v.fail {
+	switch {
+	case v.fail && v.custom:
 		return errors.New("the test wants the chain refused")
+	case v.fail:
+		return &wire.Error{Alert: wire.AlertHandshakeFailure, Reason: "the test wants the chain refused"}
 	}
 	return nil
 }
+
+func (v *verifier) ResumeClient(time.Time, *x509.Certificate) bool { return true }
 
 func (v *verifier) Authorities() [][]byte { return v.authorities }
 

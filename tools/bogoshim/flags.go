@@ -33,6 +33,7 @@ type options struct {
 	requireClient bool
 	verifyPeer    bool
 	verifyFail    bool
+	customVerify  bool
 	verifyPrefs   []uint16
 	clientCAs     [][]byte
 	compressAll   bool

@@ -22,6 +22,7 @@ var booleans = map[string]func(*options){
 	"require-any-client-certificate": func(o *options) { o.requireClient = true },
 	"verify-peer":                    func(o *options) { o.verifyPeer = true },
 	"verify-fail":                    func(o *options) { o.verifyFail = true },
+	"use-custom-verify-callback":     func(o *options) { o.customVerify = true },
 	"install-cert-compression-algs":  func(o *options) { o.compressAll = true },
 	"shim-shuts-down":                func(o *options) { o.shutsDown = true },
 	"check-close-notify":             func(o *options) { o.checkCloseNotify = true },
@@ -32,15 +33,14 @@ var booleans = map[string]func(*options){
 	"expect-verify-result": func(o *options) { o.expect.verifyResult = true },
 	"expect-ech-accept":    func(o *options) { o.expect.echAccept = true },
 
-	"no-tls1":                    none, // older versions are never spoken
-	"no-tls11":                   none,
-	"no-tls12":                   none,
-	"implicit-handshake":         none, // there is no other way here
-	"use-early-callback":         none,
-	"use-custom-verify-callback": none,
-	"expect-no-session-id":       none, // there is no cache of session ids
-	"enable-ocsp-stapling":       none, // an option of clients
-	"server-preference":          none, // the only way groups are chosen
+	"no-tls1":              none, // older versions are never spoken
+	"no-tls11":             none,
+	"no-tls12":             none,
+	"implicit-handshake":   none, // there is no other way here
+	"use-early-callback":   none,
+	"expect-no-session-id": none, // there is no cache of session ids
+	"enable-ocsp-stapling": none, // an option of clients
+	"server-preference":    none, // the only way groups are chosen
 }
 
 // values are the flags with a value.

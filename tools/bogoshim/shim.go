@@ -44,7 +44,7 @@ func (s *shim) connect(o *options, resumed bool) error {
 	if err != nil {
 		return err
 	}
-	verify := &verifier{fail: o.verifyFail, authorities: o.clientCAs}
+	verify := &verifier{fail: o.verifyFail, custom: o.customVerify, authorities: o.clientCAs}
 	cfg := s.config(o, src, verify)
 	if err := setECH(cfg, o); err != nil {
 		return err
@@ -254,7 +254,9 @@ func (c *session) close() error {
 	if !c.tls.Established() {
 		return errors.New("closed before the handshake was done")
 	}
-	return c.send(c.tls.AppendCloseNotify(nil))
+	// The runner may be gone already, which is no failure.
+	_ = c.send(c.tls.AppendCloseNotify(nil))
+	return nil
 }
 
 // finishFailed sends the alert, ends our side and reads what is still under way:
