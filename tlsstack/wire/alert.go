@@ -33,6 +33,7 @@ const (
 	AlertBadCertificateStatusResponse Alert = 113
 	AlertUnknownPSKIdentity           Alert = 115
 	AlertCertificateRequired          Alert = 116
+	AlertGeneralError                 Alert = 117
 	AlertNoApplicationProtocol        Alert = 120
 	AlertECHRequired                  Alert = 121 // RFC 9849, 11.2
 )
@@ -72,6 +73,7 @@ var alertNames = [256]string{
 	AlertBadCertificateStatusResponse: "bad_certificate_status_response",
 	AlertUnknownPSKIdentity:           "unknown_psk_identity",
 	AlertCertificateRequired:          "certificate_required",
+	AlertGeneralError:                 "general_error",
 	AlertNoApplicationProtocol:        "no_application_protocol",
 	AlertECHRequired:                  "ech_required",
 }

@@ -2,14 +2,16 @@ package wire
 
 import "golang.org/x/crypto/cryptobyte"
 
-// Certificate and CertificateVerify in both directions (RFC 9846, 4.4.2 and
-// 4.4.3), and CompressedCertificate (RFC 8879, 4).
+// Certificate and CertificateVerify in both directions (RFC 9846, 4.5.1 and
+// 4.5.2), and CompressedCertificate (RFC 8879, 4) towards the client, which is
+// not asked to compress its own.
 
 // CertificateChainMax is the largest number of certificates a client may send.
 const CertificateChainMax = 16
 
 // Certificate holds what a Certificate message says. Parsed, its slices are
-// parts of the message.
+// parts of the message. To be appended, what it holds must fit: Staple and
+// SCTList under 64 KiB together, each certificate and all of them under 16 MiB.
 type Certificate struct {
 	Context []byte   // certificate_request_context; empty in the handshake
 	Chain   [][]byte // DER, leaf first; empty when the client has none
@@ -49,10 +51,10 @@ func (m *Certificate) appendLeafExtensions(dst []byte) []byte {
 }
 
 var (
-	errCertificate          = decodeError("Certificate malformed (RFC 9846, 4.4.2)")
-	errCertificateContext   = illegalParameter("certificate_request_context is not the one sent (RFC 9846, 4.4.2)")
+	errCertificate          = decodeError("Certificate malformed (RFC 9846, 4.5.1)")
+	errCertificateContext   = illegalParameter("certificate_request_context is not the one sent (RFC 9846, 4.5.1)")
 	errCertificateCount     = &Error{AlertBadCertificate, "more certificates than CertificateChainMax"}
-	errCertificateExtension = &Error{AlertUnsupportedExtension, "certificate extension that was not asked for (RFC 9846, 4.4.2)"}
+	errCertificateExtension = &Error{AlertUnsupportedExtension, "certificate extension that was not asked for (RFC 9846, 4.5.1)"}
 )
 
 // ParseCertificate parses a client's Certificate, reusing m.Chain. Fails with
@@ -116,26 +118,6 @@ func (m *CompressedCertificate) Append(dst []byte) []byte {
 	return end(appendVector(dst, 3, m.Data), message, 3)
 }
 
-var errCompressedCertificate = decodeError("CompressedCertificate malformed (RFC 8879, 4)")
-
-// ParseCompressedCertificate parses a CompressedCertificate. Whether the
-// algorithm was offered, and a limit on the length, are the caller's to check
-// before it decompresses. Fails with *Error.
-func ParseCompressedCertificate(msg []byte) (CompressedCertificate, error) {
-	s, err := body(msg, TypeCompressedCertificate)
-	if err != nil {
-		return CompressedCertificate{}, err
-	}
-	var m CompressedCertificate
-	var length uint32
-	if !s.ReadUint16((*uint16)(&m.Algorithm)) || !s.ReadUint24(&length) ||
-		!s.ReadUint24LengthPrefixed((*cryptobyte.String)(&m.Data)) || !s.Empty() || len(m.Data) == 0 {
-		return CompressedCertificate{}, errCompressedCertificate
-	}
-	m.UncompressedLength = int(length)
-	return m, nil
-}
-
 // AppendCertificateVerify appends a CertificateVerify to dst.
 func AppendCertificateVerify(dst []byte, scheme SignatureScheme, signature []byte) []byte {
 	dst, message := beginMessage(dst, TypeCertificateVerify)
@@ -143,7 +125,7 @@ func AppendCertificateVerify(dst []byte, scheme SignatureScheme, signature []byt
 	return end(appendVector(dst, 2, signature), message, 3)
 }
 
-var errCertificateVerify = decodeError("CertificateVerify malformed (RFC 9846, 4.4.3)")
+var errCertificateVerify = decodeError("CertificateVerify malformed (RFC 9846, 4.5.2)")
 
 // ParseCertificateVerify parses a CertificateVerify. Fails with *Error.
 func ParseCertificateVerify(msg []byte) (scheme SignatureScheme, signature []byte, err error) {

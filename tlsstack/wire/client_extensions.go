@@ -3,7 +3,7 @@ package wire
 import "golang.org/x/crypto/cryptobyte"
 
 // What the extensions of a ClientHello hold, and the rules that each can break
-// alone (RFC 9846, 4.2). Trailing bytes, wrong lengths and empty lists are
+// alone (RFC 9846, 4.3). Trailing bytes, wrong lengths and empty lists are
 // decode_error; values that contradict each other are illegal_parameter.
 
 // ClientHelloExtensions is the decoded content of the known extensions. A field
@@ -19,7 +19,7 @@ type ClientHelloExtensions struct {
 	KeyShares               KeyShareList // may be empty though present: see Has
 	PSKModes                []byte       // psk_key_exchange_modes, one byte each
 	PSK                     PSKList
-	BindersOffset           int    // in Raw, of the binder list's length: the transcript of the binders ends here (RFC 9846, 4.2.11.2)
+	BindersOffset           int    // in Raw, of the binder list's length: the transcript of the binders ends here (RFC 9846, 4.3.11.2)
 	Cookie                  []byte // of the second ClientHello
 	OCSPStapling            bool   // status_request of type ocsp
 	CertificateCompression  Uint16List
@@ -34,20 +34,20 @@ var (
 	errServerName        = decodeError("server_name malformed (RFC 6066, 3)")
 	errServerNameTwice   = illegalParameter("server_name holds two names of one type (RFC 6066, 3)")
 	errStatusRequest     = decodeError("status_request malformed (RFC 6066, 8)")
-	errVersions          = decodeError("supported_versions malformed (RFC 9846, 4.2.1)")
-	errGroups            = decodeError("supported_groups malformed (RFC 9846, 4.2.7)")
-	errSchemes           = decodeError("signature_algorithms malformed (RFC 9846, 4.2.3)")
-	errSchemesCert       = decodeError("signature_algorithms_cert malformed (RFC 9846, 4.2.3)")
+	errVersions          = decodeError("supported_versions malformed (RFC 9846, 4.3.1)")
+	errGroups            = decodeError("supported_groups malformed (RFC 9846, 4.3.7)")
+	errSchemes           = decodeError("signature_algorithms malformed (RFC 9846, 4.3.3)")
+	errSchemesCert       = decodeError("signature_algorithms_cert malformed (RFC 9846, 4.3.3)")
 	errALPN              = decodeError("application_layer_protocol_negotiation malformed (RFC 7301, 3.1)")
-	errNotEmpty          = decodeError("extension has a body where none may be (RFC 9846, 4.2)")
+	errNotEmpty          = decodeError("extension has a body where none may be (RFC 9846, 4.3)")
 	errCompression       = decodeError("compress_certificate malformed (RFC 8879, 3)")
 	errCompressionTwice  = illegalParameter("compress_certificate lists an algorithm twice (RFC 8879, 3)")
 	errRecordSizeLimit   = decodeError("record_size_limit malformed (RFC 8449, 4)")
 	errRecordSizeSmall   = illegalParameter("record_size_limit under 64 (RFC 8449, 4)")
-	errCookie            = decodeError("cookie malformed (RFC 9846, 4.2.2)")
-	errPSKModes          = decodeError("psk_key_exchange_modes malformed (RFC 9846, 4.2.9)")
-	errAuthorities       = decodeError("certificate_authorities malformed (RFC 9846, 4.2.4)")
-	errForeignExtension  = illegalParameter("extension not specified for ClientHello (RFC 9846, 4.2)")
+	errCookie            = decodeError("cookie malformed (RFC 9846, 4.3.2)")
+	errPSKModes          = decodeError("psk_key_exchange_modes malformed (RFC 9846, 4.3.9)")
+	errAuthorities       = decodeError("certificate_authorities malformed (RFC 9846, 4.3.4)")
+	errForeignExtension  = illegalParameter("extension not specified for ClientHello (RFC 9846, 4.3)")
 	errOuterExtensionsCH = illegalParameter("ech_outer_extensions in a ClientHello (RFC 9849, 5.1)")
 )
 

@@ -3,7 +3,7 @@ package wire
 import "golang.org/x/crypto/cryptobyte"
 
 // The ClientHello: its fixed part and the list of its extensions (RFC 9846,
-// 4.1.2). What the extensions hold is read in client_extensions.go.
+// 4.2.2). What the extensions hold is read in client_extensions.go.
 //
 //	header  version random     session_id  suites      compression  extensions
 //	+------+-------+----------+-+- - - - -+--+- - - - +-+- - - - - +--+- - -
@@ -18,18 +18,18 @@ const ClientHelloBytesMax = 64 << 10
 // clients send under 30; the list costs memory per connection.
 const ExtensionsMax = 256
 
-// sessionIDBytesMax is the longest legacy_session_id (RFC 9846, 4.1.2).
+// sessionIDBytesMax is the longest legacy_session_id (RFC 9846, 4.2.2).
 const sessionIDBytesMax = 32
 
 var (
 	errHelloLong          = decodeError("ClientHello longer than ClientHelloBytesMax")
-	errHelloFixedPart     = decodeError("ClientHello cut short or a length in it is wrong (RFC 9846, 4.1.2)")
-	errHelloSessionID     = decodeError("legacy_session_id longer than 32 bytes (RFC 9846, 4.1.2)")
-	errHelloSuites        = decodeError("cipher_suites empty or of odd length (RFC 9846, 4.1.2)")
-	errHelloNoCompression = decodeError("legacy_compression_methods empty (RFC 9846, 4.1.2)")
-	errHelloExtensions    = decodeError("extension block does not end where the ClientHello does (RFC 9846, 4.1.2)")
-	errExtensionCut       = decodeError("extension cut short (RFC 9846, 4.2)")
-	errExtensionTwice     = decodeError("two extensions of one type (RFC 9846, 4.2)")
+	errHelloFixedPart     = decodeError("ClientHello cut short or a length in it is wrong (RFC 9846, 4.2.2)")
+	errHelloSessionID     = decodeError("legacy_session_id longer than 32 bytes (RFC 9846, 4.2.2)")
+	errHelloSuites        = decodeError("cipher_suites empty or of odd length (RFC 9846, 4.2.2)")
+	errHelloNoCompression = decodeError("legacy_compression_methods empty (RFC 9846, 4.2.2)")
+	errHelloExtensions    = decodeError("extension block does not end where the ClientHello does (RFC 9846, 4.2.2)")
+	errExtensionCut       = decodeError("extension cut short (RFC 9846, 4.3)")
+	errExtensionTwice     = decodeError("two extensions of one type (RFC 9846, 4.3)")
 	errExtensionCount     = decodeError("more extensions than ExtensionsMax")
 )
 
@@ -114,7 +114,7 @@ func (h *ClientHello) scanFixedPart(s cryptobyte.String) (cryptobyte.String, err
 
 // scanExtensions fills the extension list.
 //
-// RFC 9846, 4.2: "There MUST NOT be more than one extension of the same type in
+// RFC 9846, 4.3: "There MUST NOT be more than one extension of the same type in
 // a given extension block." No alert is named there; decode_error is what the
 // other strict servers answer.
 func (h *ClientHello) scanExtensions(block cryptobyte.String) error {
@@ -157,7 +157,7 @@ func (h *ClientHello) Find(t ExtensionType) *Extension {
 }
 
 // OffersTLS13 reports whether supported_versions holds TLS 1.3. legacy_version
-// does not count (RFC 9846, 4.2.1). Valid after ParseClientHello.
+// does not count (RFC 9846, 4.3.1). Valid after ParseClientHello.
 func (h *ClientHello) OffersTLS13() bool { return h.SupportedVersions.Contains(VersionTLS13) }
 
 // AppendServerName appends the SNI host in lower case without a trailing dot,

@@ -13,6 +13,6 @@
 //	| type   | length (24 bits)   | body, length bytes
 //	+--------+--------------------+----------------------- - -
 //
-// Sections are those of RFC 9846, which replaces RFC 8446 and keeps its
-// structure; RFC 9849 is ECH.
+// Sections are those of RFC 9846, the present edition of TLS 1.3, whose section 4
+// is numbered otherwise than that of RFC 8446. RFC 9849 is ECH.
 package wire

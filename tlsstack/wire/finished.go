@@ -1,7 +1,8 @@
 package wire
 
-// The short messages: Finished (RFC 9846, 4.4.4), EndOfEarlyData (4.5),
-// NewSessionTicket (4.6.1) and KeyUpdate (4.6.3).
+// The short messages: Finished (RFC 9846, 4.5.3), NewSessionTicket (4.7.1) and
+// KeyUpdate (4.7.3). EndOfEarlyData is never right here, because early data is
+// never accepted.
 
 // AppendFinished appends a Finished to dst.
 func AppendFinished(dst, verifyData []byte) []byte {
@@ -17,23 +18,9 @@ func ParseFinished(msg []byte) (verifyData []byte, err error) {
 	return s, err
 }
 
-// ParseEndOfEarlyData checks an EndOfEarlyData, which says nothing. Fails with
-// *Error.
-func ParseEndOfEarlyData(msg []byte) error {
-	s, err := body(msg, TypeEndOfEarlyData)
-	if err != nil {
-		return err
-	}
-	if !s.Empty() {
-		return errEndOfEarlyData
-	}
-	return nil
-}
-
 var (
-	errEndOfEarlyData = decodeError("EndOfEarlyData has a body (RFC 9846, 4.5)")
-	errKeyUpdate      = decodeError("KeyUpdate is not one byte (RFC 9846, 4.6.3)")
-	errKeyUpdateValue = illegalParameter("KeyUpdate neither asks for an update nor does not (RFC 9846, 4.6.3)")
+	errKeyUpdate      = decodeError("KeyUpdate is not one byte (RFC 9846, 4.7.3)")
+	errKeyUpdateValue = illegalParameter("KeyUpdate neither asks for an update nor does not (RFC 9846, 4.7.3)")
 )
 
 // NewSessionTicket holds what a ticket message says.
@@ -42,7 +29,6 @@ type NewSessionTicket struct {
 	AgeAdd          uint32
 	Nonce           []byte // up to 255 bytes
 	Ticket          []byte // up to 65,535 bytes
-	EarlyDataBytes  uint32 // max_early_data_size; 0 sends no early_data
 }
 
 // Append appends the message to dst.
@@ -52,13 +38,7 @@ func (m *NewSessionTicket) Append(dst []byte) []byte {
 	dst = appendUint32(dst, m.AgeAdd)
 	dst = appendVector(dst, 1, m.Nonce)
 	dst = appendVector(dst, 2, m.Ticket)
-	dst, block := begin(dst, 2)
-	if m.EarlyDataBytes != 0 {
-		var at int
-		dst, at = beginExtension(dst, ExtEarlyData)
-		dst = end(appendUint32(dst, m.EarlyDataBytes), at, 2)
-	}
-	return end(end(dst, block, 2), message, 3)
+	return end(append(dst, 0, 0), message, 3) // no extensions: no early data
 }
 
 // AppendKeyUpdate appends a KeyUpdate to dst; requested asks the peer to update

@@ -1,16 +1,14 @@
 package wire
 
 // What the server sends under handshake keys before its certificate:
-// EncryptedExtensions and CertificateRequest (RFC 9846, 4.3).
+// EncryptedExtensions and CertificateRequest (RFC 9846, 4.4).
 
 // EncryptedExtensions holds what the message says; zero fields are not sent.
 type EncryptedExtensions struct {
 	ALPN            []byte // the chosen protocol
 	ServerNameUsed  bool   // acknowledges server_name (RFC 6066, 3)
 	RecordSizeLimit uint16 // bytes (RFC 8449, 4)
-	EarlyData       bool
-	Groups          []Group // the server's preferences, for the client's next hello
-	RetryConfigs    []byte  // an ECHConfigList, length included (RFC 9849, 7.1)
+	RetryConfigs    []byte // an ECHConfigList, length included (RFC 9849, 7.1)
 }
 
 // Append appends the message to dst.
@@ -28,16 +26,8 @@ func (m *EncryptedExtensions) Append(dst []byte) []byte {
 		dst, list = begin(dst, 2)
 		dst = end(end(appendVector(dst, 1, m.ALPN), list, 2), at, 2)
 	}
-	if m.Groups != nil {
-		dst, at = beginExtension(dst, ExtSupportedGroups)
-		dst = end(appendList16(dst, 2, m.Groups), at, 2)
-	}
 	if m.RecordSizeLimit != 0 {
 		dst = appendUint16Extension(dst, ExtRecordSizeLimit, m.RecordSizeLimit)
-	}
-	if m.EarlyData {
-		dst, at = beginExtension(dst, ExtEarlyData)
-		dst = end(dst, at, 2)
 	}
 	if m.RetryConfigs != nil {
 		dst, at = beginExtension(dst, ExtEncryptedClientHello)
@@ -47,13 +37,12 @@ func (m *EncryptedExtensions) Append(dst []byte) []byte {
 }
 
 // CertificateRequest holds what the message says; nil lists are not sent, but
-// SignatureAlgorithms must be (RFC 9846, 4.3.2).
+// SignatureAlgorithms must be (RFC 9846, 4.4.2).
 type CertificateRequest struct {
 	Context                 []byte // empty in the handshake
 	SignatureAlgorithms     []SignatureScheme
 	SignatureAlgorithmsCert []SignatureScheme
 	CertificateAuthorities  [][]byte // DER distinguished names
-	CertificateCompression  []CompressionAlgorithm
 }
 
 // Append appends the message to dst.
@@ -63,29 +52,24 @@ func (m *CertificateRequest) Append(dst []byte) []byte {
 	dst, block := begin(dst, 2)
 	var at int
 	dst, at = beginExtension(dst, ExtSignatureAlgorithms)
-	dst = end(appendList16(dst, 2, m.SignatureAlgorithms), at, 2)
+	dst = end(appendSchemes(dst, m.SignatureAlgorithms), at, 2)
 	if m.SignatureAlgorithmsCert != nil {
 		dst, at = beginExtension(dst, ExtSignatureAlgorithmsCert)
-		dst = end(appendList16(dst, 2, m.SignatureAlgorithmsCert), at, 2)
+		dst = end(appendSchemes(dst, m.SignatureAlgorithmsCert), at, 2)
 	}
 	if m.CertificateAuthorities != nil {
 		dst, at = beginExtension(dst, ExtCertificateAuthorities)
 		dst = end(appendNames(dst, m.CertificateAuthorities), at, 2)
 	}
-	if m.CertificateCompression != nil {
-		dst, at = beginExtension(dst, ExtCompressCertificate)
-		dst = end(appendList16(dst, 1, m.CertificateCompression), at, 2)
-	}
 	return end(end(dst, block, 2), message, 3)
 }
 
-// appendList16 appends a list of 16-bit values behind a length of size bytes.
-func appendList16[T ~uint16](dst []byte, size int, list []T) []byte {
-	dst, at := begin(dst, size)
-	for _, v := range list {
-		dst = appendUint16(dst, uint16(v))
+func appendSchemes(dst []byte, schemes []SignatureScheme) []byte {
+	dst, at := begin(dst, 2)
+	for _, scheme := range schemes {
+		dst = appendUint16(dst, uint16(scheme))
 	}
-	return end(dst, at, size)
+	return end(dst, at, 2)
 }
 
 func appendNames(dst []byte, names [][]byte) []byte {

@@ -37,7 +37,7 @@ func (l ALPNList) Contains(protocol string) bool {
 	}
 }
 
-// NameList is a list of DER distinguished names (RFC 9846, 4.2.4).
+// NameList is a list of DER distinguished names (RFC 9846, 4.3.4).
 type NameList []byte
 
 // Next takes the first name off the list.
@@ -47,7 +47,7 @@ func (l *NameList) Next() (name []byte, ok bool) {
 	return name, ok
 }
 
-// KeyShare is one KeyShareEntry (RFC 9846, 4.2.8).
+// KeyShare is one KeyShareEntry (RFC 9846, 4.3.8).
 type KeyShare struct {
 	Group Group
 	Data  []byte
@@ -78,7 +78,7 @@ func (l KeyShareList) Find(g Group) []byte {
 	}
 }
 
-// PSK is one offered pre-shared key with its binder (RFC 9846, 4.2.11).
+// PSK is one offered pre-shared key with its binder (RFC 9846, 4.3.11).
 type PSK struct {
 	Identity            []byte
 	ObfuscatedTicketAge uint32 // milliseconds, modulo 2^32, plus ticket_age_add
@@ -101,12 +101,12 @@ func (l *PSKList) Next() (psk PSK, ok bool) {
 }
 
 var (
-	errKeyShare       = decodeError("key_share malformed (RFC 9846, 4.2.8)")
-	errKeyShareTwice  = illegalParameter("key_share holds two shares for one group (RFC 9846, 4.2.8)")
+	errKeyShare       = decodeError("key_share malformed (RFC 9846, 4.3.8)")
+	errKeyShareTwice  = illegalParameter("key_share holds two shares for one group (RFC 9846, 4.3.8)")
 	errKeyShareCount  = illegalParameter("more key shares than KeySharesMax")
-	errPSK            = decodeError("pre_shared_key malformed (RFC 9846, 4.2.11)")
-	errPSKBinderCount = illegalParameter("pre_shared_key has not one binder for each identity (RFC 9846, 4.2.11)")
-	errPSKNotLast     = illegalParameter("pre_shared_key is not the last extension (RFC 9846, 4.2.11)")
+	errPSK            = decodeError("pre_shared_key malformed (RFC 9846, 4.3.11)")
+	errPSKBinderCount = illegalParameter("pre_shared_key has not one binder for each identity (RFC 9846, 4.3.11)")
+	errPSKNotLast     = illegalParameter("pre_shared_key is not the last extension (RFC 9846, 4.3.11)")
 )
 
 // parseKeyShares checks the list. It may be empty: that asks for a
@@ -136,7 +136,7 @@ func (h *ClientHello) parseKeyShares(s cryptobyte.String) error {
 // parsePreSharedKey checks the lists of identities and binders. The binders are
 // the end of the message, so that a transcript can stop before them.
 //
-// RFC 9846, 4.2.11: "The "pre_shared_key" extension MUST be the last extension
+// RFC 9846, 4.3.11: "The "pre_shared_key" extension MUST be the last extension
 // in the ClientHello […] Servers MUST check that it is the last extension and
 // otherwise fail the handshake with an "illegal_parameter" alert."
 func (h *ClientHello) parsePreSharedKey(s cryptobyte.String, index int) error {

@@ -19,10 +19,10 @@ const (
 	TypeFinished              HandshakeType = 20
 	TypeKeyUpdate             HandshakeType = 24
 	TypeCompressedCertificate HandshakeType = 25  // RFC 8879, 4
-	TypeMessageHash           HandshakeType = 254 // transcript only (RFC 9846, 4.4.1)
+	TypeMessageHash           HandshakeType = 254 // transcript only (RFC 9846, 4.1)
 )
 
-// Protocol versions (RFC 9846, 4.2.1 and 5.1).
+// Protocol versions (RFC 9846, 4.3.1 and 5.1).
 const (
 	VersionTLS10 uint16 = 0x0301
 	VersionTLS12 uint16 = 0x0303
@@ -36,25 +36,25 @@ type ExtensionType uint16
 const (
 	ExtServerName              ExtensionType = 0      // RFC 6066, 3
 	ExtStatusRequest           ExtensionType = 5      // RFC 6066, 8
-	ExtSupportedGroups         ExtensionType = 10     // RFC 9846, 4.2.7
+	ExtSupportedGroups         ExtensionType = 10     // RFC 9846, 4.3.7
 	ExtECPointFormats          ExtensionType = 11     // RFC 8422, ignored by TLS 1.3
-	ExtSignatureAlgorithms     ExtensionType = 13     // RFC 9846, 4.2.3
+	ExtSignatureAlgorithms     ExtensionType = 13     // RFC 9846, 4.3.3
 	ExtALPN                    ExtensionType = 16     // RFC 7301
 	ExtSCT                     ExtensionType = 18     // RFC 6962, 3.3.1
 	ExtPadding                 ExtensionType = 21     // RFC 7685
 	ExtCompressCertificate     ExtensionType = 27     // RFC 8879
 	ExtRecordSizeLimit         ExtensionType = 28     // RFC 8449
 	ExtSessionTicket           ExtensionType = 35     // RFC 5077, ignored by TLS 1.3
-	ExtPreSharedKey            ExtensionType = 41     // RFC 9846, 4.2.11
-	ExtEarlyData               ExtensionType = 42     // RFC 9846, 4.2.10
-	ExtSupportedVersions       ExtensionType = 43     // RFC 9846, 4.2.1
-	ExtCookie                  ExtensionType = 44     // RFC 9846, 4.2.2
-	ExtPSKKeyExchangeModes     ExtensionType = 45     // RFC 9846, 4.2.9
-	ExtCertificateAuthorities  ExtensionType = 47     // RFC 9846, 4.2.4
-	ExtOIDFilters              ExtensionType = 48     // RFC 9846, 4.2.5
-	ExtPostHandshakeAuth       ExtensionType = 49     // RFC 9846, 4.2.6
-	ExtSignatureAlgorithmsCert ExtensionType = 50     // RFC 9846, 4.2.3
-	ExtKeyShare                ExtensionType = 51     // RFC 9846, 4.2.8
+	ExtPreSharedKey            ExtensionType = 41     // RFC 9846, 4.3.11
+	ExtEarlyData               ExtensionType = 42     // RFC 9846, 4.3.10
+	ExtSupportedVersions       ExtensionType = 43     // RFC 9846, 4.3.1
+	ExtCookie                  ExtensionType = 44     // RFC 9846, 4.3.2
+	ExtPSKKeyExchangeModes     ExtensionType = 45     // RFC 9846, 4.3.9
+	ExtCertificateAuthorities  ExtensionType = 47     // RFC 9846, 4.3.4
+	ExtOIDFilters              ExtensionType = 48     // RFC 9846, 4.3.5
+	ExtPostHandshakeAuth       ExtensionType = 49     // RFC 9846, 4.3.6
+	ExtSignatureAlgorithmsCert ExtensionType = 50     // RFC 9846, 4.3.3
+	ExtKeyShare                ExtensionType = 51     // RFC 9846, 4.3.8
 	ExtQUICTransportParameters ExtensionType = 57     // RFC 9001, 8.2
 	ExtECHOuterExtensions      ExtensionType = 0xfd00 // RFC 9849, 5.1
 	ExtEncryptedClientHello    ExtensionType = 0xfe0d // RFC 9849, 5
@@ -82,7 +82,7 @@ const (
 	SuiteChaCha20Poly1305SHA256 CipherSuite = 0x1303
 )
 
-// SignatureScheme is a signature algorithm with its hash (RFC 9846, 4.2.3).
+// SignatureScheme is a signature algorithm with its hash (RFC 9846, 4.3.3).
 type SignatureScheme uint16
 
 // Signature schemes. The PKCS#1 and SHA-1 ones can appear in certificates only.
@@ -104,7 +104,7 @@ const (
 	SchemeRSAPSSPSSSHA512 SignatureScheme = 0x080b
 )
 
-// PSK key exchange modes (RFC 9846, 4.2.9).
+// PSK key exchange modes (RFC 9846, 4.3.9).
 const (
 	PSKModeKE    uint8 = 0 // refused here: no forward secrecy
 	PSKModeDHEKE uint8 = 1
@@ -137,7 +137,7 @@ const statusTypeOCSP = 1
 const nameTypeHost = 0
 
 // HelloRetryRequestRandom is the random value that turns a ServerHello into a
-// HelloRetryRequest: SHA-256 of "HelloRetryRequest" (RFC 9846, 4.1.3).
+// HelloRetryRequest: SHA-256 of "HelloRetryRequest" (RFC 9846, 4.2.3).
 var HelloRetryRequestRandom = [32]byte{
 	0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
 	0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,

@@ -1,6 +1,6 @@
 package wire
 
-// ServerHello and HelloRetryRequest (RFC 9846, 4.1.3 and 4.1.4), and the
+// ServerHello and HelloRetryRequest (RFC 9846, 4.2.3 and 4.2.4), and the
 // stand-in for the first ClientHello in the transcript after a retry.
 
 // echConfirmationBytes is the length of the ECH acceptance signal (RFC 9849,
@@ -101,7 +101,7 @@ func appendUint16Extension(dst []byte, typ ExtensionType, v uint16) []byte {
 
 // AppendMessageHash appends the synthetic message that takes the place of the
 // first ClientHello in the transcript after a HelloRetryRequest (RFC 9846,
-// 4.4.1).
+// 4.1).
 func AppendMessageHash(dst, hash []byte) []byte {
 	dst, at := beginMessage(dst, TypeMessageHash)
 	return end(append(dst, hash...), at, 3)
