@@ -123,6 +123,11 @@ func addJumps() {
 		return p.emitJump(isa.New(isa.OpCall, 0, isa.CallLocal, 0, 0), ops[0], true)
 	}}
 	mnemonics["call"] = encoding{1, func(p *parser, ops []string) error {
+		if isRegister(ops[0]) { // not of RFC 9669; the verifier refuses it
+			r, err := register(ops[0])
+			p.emit(isa.New(isa.OpCall|isa.SrcReg, r, 0, 0, 0))
+			return err
+		}
 		n, err := number32(ops[0])
 		p.emit(isa.New(isa.OpCall, 0, isa.CallHelper, 0, n))
 		return err

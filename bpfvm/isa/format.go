@@ -113,6 +113,8 @@ func (i Insn) jumpText() string {
 		return "exit"
 	case i.Op == OpCall && i.Src() == CallLocal:
 		return fmt.Sprintf("call local %+d", i.Imm)
+	case i.Op == OpCall|SrcReg:
+		return fmt.Sprintf("call %%r%d", i.Dst())
 	case i.Op == OpCall:
 		return fmt.Sprintf("call %d", i.Imm)
 	}
