@@ -1,9 +1,10 @@
-# make build   bin/edge
-# make run     build, pack the example site, serve it with a development certificate
-# make test    every test
-# make fuzz    each fuzz target for FUZZTIME
-# make bench   Go benchmarks; with HARNESS=path/to/bench.py, edge beside other servers
-# make lint    formatting, vet, the rules of the house
+# make build          bin/edge
+# make run            build, pack the example site, serve it with a development certificate
+# make test           every test
+# make test-browser   the example site in headless Chromium
+# make fuzz           each fuzz target for FUZZTIME
+# make bench          Go benchmarks; with HARNESS=path/to/bench.py, edge beside other servers
+# make lint           formatting, vet, the rules of the house
 
 # giouring reaches for one unexported function of package syscall, which the
 # linker refuses without this flag. Only the binary and edge/reactor/uring need it.
@@ -22,7 +23,7 @@ HARNESS  ?=
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false $(GOFLAGS)
 
-.PHONY: all build run test fuzz bench lint clean
+.PHONY: all build run test test-browser fuzz bench lint clean
 
 all: build
 
@@ -38,6 +39,10 @@ test:
 	tools/setup/setup.sh
 	go vet ./...
 	go test -ldflags=$(LINK) ./...
+
+test-browser: build
+	mkdir -p $(STATE)
+	tools/browser/browser.sh $(STATE)/browser.png
 
 fuzz:
 	tools/fuzz/fuzz.sh $(FUZZTIME)
