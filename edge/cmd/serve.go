@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -28,8 +31,13 @@ Once it is ready it prints one line for each address on standard output:
 
   listening https://0.0.0.0:8443
 
-Everything else it has to say goes to standard error. SIGTERM and SIGINT end it:
-requests in flight are finished first. A second signal ends it at once.`,
+Everything else it has to say goes to standard error. Signals:
+
+  SIGTERM, SIGINT  finish the requests in flight and end; a second one ends at once
+  SIGHUP           load site and certificates again, together or not at all, and
+                   open the log files again
+  SIGUSR2          start the binary anew, hand it the listening sockets, and end
+                   once it serves`,
 		Example: `  edge serve --dev ./public
   edge serve --cert-dir /etc/edge/certs --listen :443 --http :80 --http-redirect site.tar`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -54,6 +62,12 @@ requests in flight are finished first. A second signal ends it at once.`,
 
 func serve(ctx context.Context, env Env, conf *config.Config) error {
 	log := gateway.NewLog(env.Err)
+	if conf.ErrorLog != "" {
+		var err error
+		if log, err = gateway.OpenLog(conf.ErrorLog); err != nil {
+			return err
+		}
+	}
 	prepareRuntime(conf.Workers, env.Getenv)
 	note, err := fitOpenFiles(conf)
 	if err != nil {
@@ -71,11 +85,19 @@ func serve(ctx context.Context, env Env, conf *config.Config) error {
 		conf.CertDir, conf.Dev = made.CertDir, false
 		out = &devHints{Writer: env.Out, to: env.Err, ca: made.Authority}
 	}
+	reload, upgrade := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(reload, syscall.SIGHUP)
+	signal.Notify(upgrade, syscall.SIGUSR2)
+	defer signal.Stop(reload)
+	defer signal.Stop(upgrade)
 	return gateway.Serve(ctx, gateway.Options{
 		Config:     conf,
 		NewReactor: env.NewReactor,
 		Out:        out,
 		Log:        log,
+		Reload:     reload,
+		Upgrade:    upgrade,
+		Getenv:     env.Getenv,
 	})
 }
 

@@ -30,6 +30,10 @@ type Config struct {
 
 	Workers int // reactors, each on its own thread
 
+	ReloadOnChange bool   // reload when the site's files change, not only at SIGHUP
+	AccessLog      string // file, "-" for standard output, "off"
+	ErrorLog       string // file; empty: standard error
+
 	Limits   Limits
 	Timeouts Timeouts
 }
@@ -40,6 +44,9 @@ func New() *Config {
 		Listen:   []netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:8443")},
 		StateDir: ".state",
 		Workers:  runtime.GOMAXPROCS(0),
+
+		AccessLog: "off",
+
 		Limits:   defaultLimits(),
 		Timeouts: defaultTimeouts(),
 	}
@@ -66,6 +73,12 @@ func (c *Config) Check() error {
 	}
 	if c.HTTPRedirect && len(c.HTTP) == 0 {
 		return errors.New("--http-redirect needs a plain address to redirect from: add --http 0.0.0.0:8080")
+	}
+	if c.ReloadOnChange && c.Site == "" {
+		return errors.New("--reload-on-change needs a site to watch: give a tar file or a directory")
+	}
+	if c.AccessLog == "" {
+		return errors.New("--access-log is empty: give a file, - for standard output, or off")
 	}
 	if err := c.checkAddresses(); err != nil {
 		return err

@@ -15,6 +15,7 @@ func (c *Config) Flags() []Group {
 		{"Listening", c.listenFlags()},
 		{"Certificates", c.certificateFlags()},
 		{"Process", c.processFlags()},
+		{"Logs", c.logFlags()},
 		{"Limits", c.limitFlags()},
 		{"Timeouts", c.timeoutFlags()},
 	}
@@ -47,6 +48,14 @@ func (c *Config) processFlags() *pflag.FlagSet {
 	fs := newSet("process")
 	fs.Var((*countValue)(&c.Workers), "workers", "reactors, one thread each (default: one for each CPU)")
 	fs.Lookup("workers").DefValue = "0" // the machine's number is no default to print
+	fs.BoolVar(&c.ReloadOnChange, "reload-on-change", c.ReloadOnChange, "reload by itself when the site's files change")
+	return fs
+}
+
+func (c *Config) logFlags() *pflag.FlagSet {
+	fs := newSet("logs")
+	fs.StringVar(&c.AccessLog, "access-log", c.AccessLog, "a JSON line for each request: a file, - for standard output, or off")
+	fs.Var((*pathValue)(&c.ErrorLog), "error-log", "file for everything else there is to say (default: standard error)")
 	return fs
 }
 

@@ -100,7 +100,8 @@ func (c *conn) giveUp(how func(reactor.Sock)) {
 // kernel reads its file it must stay: fileRead and free come back to it.
 func (c *conn) dropExchange() {
 	if c.x != nil && !c.filling {
-		c.w.endExchange(c.x)
+		c.x.cut = true
+		c.w.endExchange(c, c.x)
 		c.x = nil
 	}
 }

@@ -22,15 +22,10 @@ func (w *worker) drain() {
 	w.r.After(w.server.cfg.Timeouts.Drain, tagDrain)
 }
 
-// Tags of Reactor.After.
-const tagDrain = 1
-
-// Fired implements reactor.Handler.
-func (w *worker) Fired(tag uint64) {
-	if tag == tagDrain {
-		w.server.log.Printf("drain: %d connections did not end in time and were cut: raise --drain if they should", w.open)
-		w.r.Stop()
-	}
+// drainIsOver cuts what has not ended in time.
+func (w *worker) drainIsOver() {
+	w.server.log.Printf("drain: %d connections did not end in time and were cut: raise --drain if they should", w.open)
+	w.r.Stop()
 }
 
 // end gives back what the worker holds, after its reactor has stopped.
@@ -43,6 +38,7 @@ func (w *worker) end() {
 		}
 	}
 	w.forsake()
+	w.access.flush()
 }
 
 // join takes the current generation for a connection or an exchange.
@@ -58,10 +54,10 @@ func (w *worker) leave(g *localGen) {
 	}
 }
 
-// adopt makes g the worker's current generation.
+// adopt makes g the worker's current generation. The caller has counted the
+// worker among its users.
 func (w *worker) adopt(g *generation) {
 	old := w.gen
-	g.take()
 	w.gen = &localGen{generation: g}
 	if old != nil && old.holders == 0 {
 		old.drop()

@@ -10,6 +10,7 @@ import (
 // pipelined request waits until the answer before it is complete.
 type exchange struct {
 	gen     *localGen // what it is served from, from start to end
+	head    []byte    // own copy of the request head, once it has one
 	req     httpmsg.Request
 	resp    httpmsg.Response
 	body    http1.Body
@@ -20,8 +21,10 @@ type exchange struct {
 	at       int64  // body bytes put out, of the whole or of the part
 	keep     []byte // what was read so far of a file that the site wants to keep
 
+	id      requestID
 	started reactor.Instant
 	wire    int64 // bytes handed to the kernel
+	cut     bool  // the answer did not end as it should
 }
 
 // wantsBody says whether the request body is wanted now.
@@ -36,13 +39,14 @@ func (w *worker) newExchange() *exchange {
 	return new(exchange)
 }
 
-// endExchange gives x back.
-func (w *worker) endExchange(x *exchange) {
+// endExchange writes the access log's line and gives x back.
+func (w *worker) endExchange(c *conn, x *exchange) {
+	w.logExchange(c, x)
 	w.leave(x.gen)
 	req, resp := x.req, x.resp
 	req.Reset()
 	resp.Reset(0)
-	*x = exchange{req: req, resp: resp}
+	*x = exchange{req: req, resp: resp, head: x.head[:0]}
 	w.keepExchange(x)
 }
 

@@ -16,25 +16,39 @@ import (
 // a connection or an exchange that started on it. The last one closes it.
 type generation struct {
 	number int64      // counts from 1
-	site   *site.Site // nil: none, a page says what to do
+	site   *site.Site // of shared; nil: none, a page says what to do
 	certs  *certificates
 	tls    *tlsstack.Config
+	shared *openSite
 	users  atomic.Int64
-	closed func() // called once, after the last user; nil for none
+}
+
+// openSite is a site with the generations that serve it: one that differs in
+// its certificates alone has the site of the one before.
+type openSite struct {
+	*site.Site
+	changed     string // what it was made from; see siteSignature
+	generations atomic.Int64
+}
+
+func newGeneration(number int64, s *openSite, certs *certificates, tls *tlsstack.Config) *generation {
+	g := &generation{number: number, shared: s, certs: certs, tls: tls}
+	if s != nil {
+		s.generations.Add(1)
+		g.site = s.Site
+	}
+	g.users.Add(1) // whoever makes it
+	return g
 }
 
 func (g *generation) take() { g.users.Add(1) }
 
 func (g *generation) drop() {
-	if n := g.users.Add(-1); n == 0 {
-		if g.site != nil {
-			g.site.Close() // nothing is to be done about an error of a read-only file
-		}
-		if g.closed != nil {
-			g.closed()
-		}
-	} else if n < 0 {
+	switch n := g.users.Add(-1); {
+	case n < 0:
 		panic("BUG: generation dropped once too often")
+	case n == 0 && g.shared != nil && g.shared.generations.Add(-1) == 0:
+		g.site.Close() // nothing is to be done about an error of a read-only file
 	}
 }
 
@@ -52,29 +66,32 @@ func (g *generation) holds(name []byte) bool { return g.certs.snapshot.Match(nam
 // in parallel to the snapshot's entries.
 type certificates struct {
 	snapshot *certstore.Snapshot
+	byPair   []*tlsstack.Credential
 	byEntry  [][]*tlsstack.Credential
 }
 
 // newCertificates precomputes a credential for each pair, once, and the list of
-// candidates of each entry.
-func newCertificates(snap *certstore.Snapshot) (*certificates, error) {
+// candidates of each entry. What before has of the very same pair is taken over.
+func newCertificates(snap *certstore.Snapshot, before *certificates) (*certificates, error) {
 	pairs := snap.Pairs()
-	byPair := make([]*tlsstack.Credential, len(pairs))
+	c := &certificates{snapshot: snap, byPair: make([]*tlsstack.Credential, len(pairs))}
 	for i, p := range pairs {
+		if before != nil && p.PreviousIndex >= 0 {
+			c.byPair[i] = before.byPair[p.PreviousIndex]
+			continue
+		}
 		cred, err := tlsstack.NewCredential(p.Chain, p.Signer, p.Staple, nil)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.CertFile, err)
 		}
-		byPair[i] = cred
+		c.byPair[i] = cred
 	}
 	entries := snap.Entries()
-	c := &certificates{snapshot: snap, byEntry: make([][]*tlsstack.Credential, len(entries))}
+	c.byEntry = make([][]*tlsstack.Credential, len(entries))
 	for i, e := range entries {
-		list := make([]*tlsstack.Credential, len(e.Pairs))
-		for j, p := range e.Pairs {
-			list[j] = byPair[p.Index]
+		for _, p := range e.Pairs {
+			c.byEntry[i] = append(c.byEntry[i], c.byPair[p.Index])
 		}
-		c.byEntry[i] = list
 	}
 	return c, nil
 }

@@ -10,25 +10,34 @@ import (
 	"edge/tlsstack"
 )
 
-// load makes a generation of what there is on disk now.
-func (s *server) load() (*generation, error) {
-	certs, err := s.loadCertificates()
+// load makes a generation of what there is on disk now. previous is the one in
+// service, nil at the start: certificates whose files are half-written are taken
+// over from it. With keepSite its site is served on.
+func (s *server) load(previous *generation, keepSite bool) (*generation, error) {
+	certs, err := s.loadCertificates(previous)
 	if err != nil {
 		return nil, err
 	}
-	g := &generation{number: 1, certs: certs, tls: s.tlsConfig(certs)}
-	if g.site, err = s.openSite(); err != nil {
-		return nil, err
+	number := int64(1)
+	var open *openSite
+	if previous != nil {
+		number, open = previous.number+1, previous.shared
 	}
-	return g, nil
+	if !keepSite {
+		if open, err = s.openSite(); err != nil {
+			return nil, err
+		}
+	}
+	return newGeneration(number, open, certs, s.tlsConfig(certs)), nil
 }
 
 // openSite opens the tar file or the directory; nil without one.
-func (s *server) openSite() (*site.Site, error) {
+func (s *server) openSite() (*openSite, error) {
 	path := s.cfg.Site
 	if path == "" {
 		return nil, nil
 	}
+	signature := siteSignature(path)
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("site %w: give a tar file made by `edge pack`, or a directory", err)
@@ -38,25 +47,49 @@ func (s *server) openSite() (*site.Site, error) {
 		opts.CacheBytes = -1
 	}
 	opts.Skipped = func(name, why string) { s.log.Printf("site %s: %q is not served: %s", path, name, why) }
+	open := site.Open
 	if info.IsDir() {
-		return site.OpenDir(path, opts)
+		open = site.OpenDir
 	}
-	return site.Open(path, opts)
-}
-
-// loadCertificates reads the certificate directory.
-func (s *server) loadCertificates() (*certificates, error) {
-	snap, report, err := certstore.Load(s.cfg.CertDir, nil, time.Now())
+	opened, err := open(path, opts)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range report.Fresh {
-		s.log.Printf("certificates: %s", p)
+	return &openSite{Site: opened, changed: signature}, nil
+}
+
+// loadCertificates reads the certificate directory.
+func (s *server) loadCertificates(previous *generation) (*certificates, error) {
+	var before *certificates
+	var snapshot *certstore.Snapshot
+	if previous != nil {
+		before = previous.certs
+		snapshot = before.snapshot
 	}
+	snap, report, err := certstore.Load(s.cfg.CertDir, snapshot, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	s.logCertificates(report)
 	if snap.Len() == 0 {
 		return nil, fmt.Errorf("%s holds no usable certificate with its key: put PEM files there, or try --dev", s.cfg.CertDir)
 	}
-	return newCertificates(snap)
+	return newCertificates(snap, before)
+}
+
+// logCertificates tells what is new about the certificates.
+func (s *server) logCertificates(r *certstore.Report) {
+	for _, p := range r.Fresh {
+		s.log.Printf("certificates: %s", p)
+	}
+	for _, list := range []struct {
+		what  string
+		files []string
+	}{{"renewed", r.Renewed}, {"removed", r.Removed}, {"kept from before", r.Kept}} {
+		for _, f := range list.files {
+			s.log.Printf("certificates: %s: %s", f, list.what)
+		}
+	}
 }
 
 // tlsConfig is the TLS side of a generation.

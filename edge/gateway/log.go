@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 type Log struct {
 	mu    sync.Mutex
 	w     io.Writer
+	path  string // of the file w is; "" for a stream
 	now   func() time.Time
 	kinds map[string]*limitedKind
 }
@@ -31,6 +33,35 @@ const limitedPerSecond = 10
 // NewLog writes lines to w.
 func NewLog(w io.Writer) *Log {
 	return &Log{w: w, now: time.Now, kinds: map[string]*limitedKind{}}
+}
+
+// OpenLog appends lines to the file at path.
+func OpenLog(path string) (*Log, error) {
+	file, err := openAppend(path)
+	if err != nil {
+		return nil, fmt.Errorf("--error-log: %w", err)
+	}
+	l := NewLog(file)
+	l.path = path
+	return l, nil
+}
+
+// Reopen goes on in a new file of the same name: the old one was moved away.
+func (l *Log) Reopen() error {
+	if l.path == "" {
+		return nil
+	}
+	file, err := openAppend(l.path)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if old, ok := l.w.(*os.File); ok {
+		old.Close()
+	}
+	l.w = file
+	return nil
 }
 
 // Printf writes one line, with the time in front.

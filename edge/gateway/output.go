@@ -37,7 +37,7 @@ func (c *conn) room(n int) bool {
 	if need > outBytesMax {
 		return false
 	}
-	b := c.w.r.Buffers().Get(need)
+	b := c.w.outBuffer(need)
 	if b == nil {
 		c.w.starve(c)
 		return false
@@ -49,6 +49,20 @@ func (c *conn) room(n int) bool {
 	c.out = b
 	return true
 }
+
+// outBuffer gives a buffer for n bytes of output; nil when memory is short. Large
+// ones leave a share of the budget alone: what arrives must be kept somewhere
+// even while many answers wait for slow readers.
+func (w *worker) outBuffer(n int) []byte {
+	if n > inputHeldMax && w.r.Buffers().Available() <= w.inputReserve {
+		return nil
+	}
+	return w.r.Buffers().Get(n)
+}
+
+// inputShare is the share of the buffer budget, as a divisor, that large output
+// leaves for input.
+const inputShare = 16
 
 // record is a record that is being written at the end of c.out.
 type record struct{ start int }

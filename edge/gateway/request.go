@@ -34,6 +34,9 @@ func (c *conn) takeHead(b []byte) int {
 		c.headStarted = 0
 		c.begin(x)
 		c.refuse(x, err)
+		if c.x == x {
+			x.req.Reset() // it borrows bytes that will be gone
+		}
 		return 0
 	}
 	if n == 0 {
@@ -46,13 +49,26 @@ func (c *conn) takeHead(b []byte) int {
 	x.body.Start(x.req.Body, x.req.ContentLength, &c.w.server.headLimits)
 	x.bodyEnd = x.body.Done()
 	c.answer(x)
+	if c.x == x {
+		c.keepHead(x, b[:n])
+	}
 	return n
+}
+
+// keepHead gives an exchange that outlives the bytes it came in its own copy of
+// the head.
+func (c *conn) keepHead(x *exchange, head []byte) {
+	x.head = append(x.head[:0], head...)
+	if n, err := c.parser.ParseRequest(x.head, &x.req); err != nil || n != len(head) {
+		panic("BUG: a head parsed once is parsed otherwise the second time")
+	}
 }
 
 // begin makes x the connection's exchange.
 func (c *conn) begin(x *exchange) {
 	x.gen = c.w.join()
 	x.started = c.w.r.Now()
+	x.id = c.w.newID()
 	c.x = x
 	c.w.stats.requests.Add(1)
 }

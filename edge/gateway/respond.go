@@ -50,7 +50,7 @@ func (c *conn) endExchange() {
 	x := c.x
 	last := x.resp.Close || c.w.draining
 	c.x = nil
-	c.w.endExchange(x)
+	c.w.endExchange(c, x)
 	if last {
 		c.finish()
 	}
@@ -233,6 +233,7 @@ func (c *conn) fileRead(n int, err error) {
 // client sees a message that is not complete (RFC 9112, 8).
 func (c *conn) cutShort(x *exchange, reason string) {
 	c.w.stats.cutShort.Add(1)
+	x.cut = true
 	c.w.server.log.limited("cut short", "%s: %s: an answer was cut short; replace a site by renaming a new file over it, then reload",
 		x.gen.site.Name(), reason)
 	c.abort()

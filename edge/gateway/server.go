@@ -3,17 +3,17 @@ package gateway
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
-	"net/netip"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
-
 	"edge/edge/config"
 	"edge/edge/reactor"
+	"edge/edge/service"
 	"edge/proxy/http1"
 	"edge/tlsstack"
 )
@@ -28,6 +28,10 @@ type Options struct {
 
 	Out io.Writer // gets a line for each address once it is served
 	Log *Log
+
+	Reload  <-chan os.Signal // each asks for a reload; nil: none
+	Upgrade <-chan os.Signal // each asks for a successor that takes over; nil: none
+	Getenv  func(string) string
 }
 
 // server is what the workers share.
@@ -38,8 +42,17 @@ type server struct {
 	headLimits http1.Limits
 	tickets    *tlsstack.TicketKeys
 	gen        atomic.Pointer[generation]
-	stats      []stats
-	workers    []*worker
+	logs       *logFile // nil: there is no access log
+	notify     *service.Notifier
+
+	certsChanged  chan struct{}
+	reloads       atomic.Int64
+	reloadsFailed atomic.Int64
+	leave         func()           // ends the serving in good order
+	sockets       []service.Socket // copies of the listening sockets, for a successor
+
+	stats   []stats
+	workers []*worker
 }
 
 func (s *server) current() *generation { return s.gen.Load() }
@@ -48,22 +61,25 @@ func (s *server) current() *generation { return s.gen.Load() }
 // requests in flight are answered, or the drain time is over.
 func Serve(ctx context.Context, o Options) error {
 	s := newServer(o)
-	keys, err := tlsstack.NewTicketKeys(s.rand)
+	var err error
+	if s.tickets, err = tlsstack.NewTicketKeys(s.rand); err != nil {
+		return err
+	}
+	gen, err := s.load(nil, false)
 	if err != nil {
 		return err
 	}
-	s.tickets = keys
-	gen, err := s.load()
-	if err != nil {
-		return err
-	}
-	gen.take()
 	s.gen.Store(gen)
-	places, err := listenAll(s.cfg)
+	defer func() { s.current().drop() }()
+	places, err := s.listenAll(o.Getenv)
 	if err != nil {
-		gen.drop()
 		return err
 	}
+	if s.logs, err = openLogFile(s.cfg.AccessLog, o.Out, s.log); err != nil {
+		closeAll(places)
+		return err
+	}
+	defer s.logs.close()
 	return s.run(ctx, o, places)
 }
 
@@ -82,85 +98,10 @@ func newServer(o Options) *server {
 			TrailerBytes:     http1.DefaultLimits.TrailerBytes,
 			BodyBytes:        l.BodyBytes,
 		},
-		stats: make([]stats, o.Config.Workers),
+		stats:        make([]stats, o.Config.Workers),
+		notify:       service.NewNotifier(o.Getenv),
+		certsChanged: make(chan struct{}, 1),
 	}
-}
-
-// place is one address to serve, with a listening socket for each worker.
-type place struct {
-	listener
-	addr netip.AddrPort // with the port the kernel chose
-	fds  []int
-}
-
-// listenAll opens every address, or none.
-func listenAll(cfg *config.Config) (places []*place, err error) {
-	defer func() {
-		if err != nil {
-			closeAll(places)
-		}
-	}()
-	for _, a := range cfg.Listen {
-		if places, err = listenAt(places, a, listener{tls: true}, cfg.Workers); err != nil {
-			return places, err
-		}
-	}
-	secure := places[0].addr.Port()
-	for _, a := range cfg.HTTP {
-		l := listener{redirect: cfg.HTTPRedirect, securePort: secure}
-		if places, err = listenAt(places, a, l, cfg.Workers); err != nil {
-			return places, err
-		}
-	}
-	return places, nil
-}
-
-// listenAt adds one address, with a socket for each worker. The kernel chooses
-// the port 0 stands for once, for the first.
-func listenAt(places []*place, a netip.AddrPort, l listener, workers int) ([]*place, error) {
-	p := &place{listener: l, addr: a}
-	places = append(places, p)
-	if a.Port() != 0 {
-		if err := reactor.FreeTCP(listenText(a)); err != nil {
-			return places, err
-		}
-	}
-	for range workers {
-		fd, err := reactor.ListenTCP(listenText(p.addr))
-		if err != nil {
-			return places, err
-		}
-		p.fds = append(p.fds, fd)
-		if bound, err := netip.ParseAddrPort(reactor.LocalAddr(fd)); err == nil {
-			p.addr = bound
-		}
-	}
-	return places, nil
-}
-
-// listenText spells an address for the reactor, for which an empty host means
-// every address of both families.
-func listenText(a netip.AddrPort) string {
-	if a.Addr() == netip.IPv6Unspecified() {
-		return fmt.Sprintf(":%d", a.Port())
-	}
-	return a.String()
-}
-
-func closeAll(places []*place) {
-	for _, p := range places {
-		for _, fd := range p.fds {
-			unix.Close(fd)
-		}
-	}
-}
-
-func (p *place) url() string {
-	scheme := "http"
-	if p.tls {
-		scheme = "https"
-	}
-	return scheme + "://" + p.addr.String()
 }
 
 // run starts the workers and waits for their end.
@@ -179,19 +120,29 @@ func (s *server) run(ctx context.Context, o Options, places []*place) error {
 	err := gather(started, s.cfg.Workers)
 	ready.Done()
 	if err == nil {
-		for _, p := range places {
-			fmt.Fprintf(o.Out, "listening %s\n", p.url())
-		}
-		stop := context.AfterFunc(ctx, s.drain)
-		defer stop()
+		s.serving(ctx, o, places)
 	} else {
 		s.stop()
 	}
 	if e := gather(ended, s.cfg.Workers); err == nil {
 		err = e
 	}
-	s.current().drop()
 	return err
+}
+
+// serving tells the world that every address is served, and starts what runs
+// beside the workers.
+func (s *server) serving(ctx context.Context, o Options, places []*place) {
+	for _, p := range places {
+		fmt.Fprintf(o.Out, "listening %s\n", p.url())
+	}
+	if err := errors.Join(s.notify.Ready(), service.TellReady(o.Getenv)); err != nil {
+		s.log.Printf("%v", err)
+	}
+	ctx, s.leave = context.WithCancel(ctx)
+	context.AfterFunc(ctx, s.drain)
+	go s.control(ctx, o)
+	go s.watchdog(ctx)
 }
 
 // gather returns the first error of n, once all n are in.
@@ -219,9 +170,11 @@ func (s *server) work(o Options, i int, places []*place, started chan<- error, r
 	w := newWorker(s, i, r)
 	s.workers[i] = w
 	for _, p := range places {
-		if err := w.listen(p.fds[i], p.listener); err != nil {
-			started <- err
-			return nil
+		for _, fd := range p.fds[i] {
+			if err := w.listen(fd, p.listener); err != nil {
+				started <- err
+				return nil
+			}
 		}
 	}
 	started <- nil
@@ -245,6 +198,7 @@ func (s *server) stop() {
 
 // drain has all workers stop accepting, finish what they answer, and end.
 func (s *server) drain() {
+	s.notify.Stopping()
 	for _, w := range s.workers {
 		w.r.Post(w.drain)
 	}

@@ -48,13 +48,12 @@ func newBench(t *testing.T, o benchOptions) *bench {
 		o.sim.SocketsMax = 64
 	}
 	b.sim = sim.New(t, o.sim)
-	b.s = newServer(Options{Config: cfg, Out: io.Discard, Log: NewLog(b.log)})
-	g := &generation{number: 1}
+	b.s = newServer(Options{Config: cfg, Out: io.Discard, Log: NewLog(b.log), Getenv: func(string) string { return "" }})
+	var shared *openSite
 	if !o.noSite {
-		g.site = openFiles(t, b.files)
+		shared = &openSite{Site: openFiles(t, b.files)}
 	}
-	g.take()
-	b.s.gen.Store(g)
+	b.s.gen.Store(newGeneration(1, shared, nil, nil))
 	b.w = newWorker(b.s, 0, b.sim)
 	b.sim.Attach(b.w)
 	b.plain = b.sim.Listener("plain")

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"io"
 	"net/netip"
 	"time"
 
@@ -21,9 +22,11 @@ type worker struct {
 	idle      []*conn    // conns to use again, at most idleConnsMax
 	open      int        // client connections
 
-	dirty    []*conn // have output to flush at the end of the turn
-	starved  []*conn // want a buffer, oldest first
-	bySource sources
+	dirty   []*conn // have output to flush at the end of the turn
+	starved []*conn // want a buffer, oldest first
+
+	inputReserve int // bytes of buffers that large output leaves alone
+	bySource     sources
 
 	gen *localGen // the current generation
 
@@ -33,6 +36,10 @@ type worker struct {
 	date    httpmsg.Date
 	iov     [][]byte // scratch of slots
 	scratch []byte
+
+	access       accessLog
+	idPrefix     [8]byte
+	requestCount uint64
 
 	draining bool
 }
@@ -77,6 +84,10 @@ func newWorker(s *server, index int, r reactor.Reactor) *worker {
 			count: map[netip.Addr]int{},
 		},
 	}
+	w.access.to = s.logs
+	w.inputReserve = max(r.Buffers().Available()/inputShare, outBytesMax)
+	io.ReadFull(s.rand, w.idPrefix[:]) // fails only where nothing else works either
+	s.current().take()
 	w.adopt(s.current())
 	w.tick()
 	return w
@@ -221,7 +232,7 @@ func (w *worker) starve(c *conn) {
 // feedStarved lets those in line try again, as long as there is memory.
 func (w *worker) feedStarved() {
 	i := 0
-	for n := len(w.starved); i < n && w.r.Buffers().Available() >= outBytesMax; i++ {
+	for n := len(w.starved); i < n && w.r.Buffers().Available() > w.inputReserve; i++ {
 		c := w.starved[i]
 		c.starved = false
 		if c.stage != stageClosed {

@@ -17,6 +17,9 @@ const (
 	bufferClasses  = 6
 )
 
+// BufferBytesMax is the largest buffer that Get gives.
+const BufferBytesMax = bufferBytesMax
+
 // chunkBytes: memory goes from class to class in chunks of the largest size.
 const chunkBytes = bufferBytesMax
 
@@ -178,6 +181,12 @@ func (p *Buffers) Trim() {
 func (p *Buffers) Holds(b []byte) bool {
 	at := address(b) - address(p.arena) // wraps around if b is before the arena
 	return at < uintptr(len(p.arena)) && at+uintptr(len(b)) <= uintptr(len(p.arena))
+}
+
+// Available is the number of bytes that any mixture of Gets will be given: those
+// of the chunks with nothing handed out.
+func (p *Buffers) Available() int {
+	return (len(p.empty) + len(p.arena)/chunkBytes - len(p.chunks)) * chunkBytes
 }
 
 // Used is the number of bytes handed out now.

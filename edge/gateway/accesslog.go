@@ -1,0 +1,178 @@
+package gateway
+
+import (
+	"encoding/hex"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"edge/edge/reactor"
+)
+
+// accessLog is one worker's side of the access log: lines are put together here
+// and handed over in batches.
+type accessLog struct {
+	to    *logFile // nil: there is no access log
+	batch []byte
+	lines int
+	due   bool // tagLog was asked for
+}
+
+// logDelay is how long a line may wait for its batch.
+const logDelay = 100 * time.Millisecond
+
+// logExchange appends the line of a finished exchange.
+func (w *worker) logExchange(c *conn, x *exchange) {
+	l := &w.access
+	if l.to == nil {
+		return
+	}
+	if l.batch == nil {
+		l.batch = l.to.batch()
+	}
+	l.batch = w.appendLine(l.batch, c, x)
+	l.lines++
+	switch {
+	case len(l.batch) >= logBatchBytes-logBatchBytes/4:
+		l.flush()
+	case !l.due:
+		l.due = true
+		w.r.After(logDelay, tagLog)
+	}
+}
+
+// flush hands the batch over.
+func (l *accessLog) flush() {
+	if l.lines > 0 {
+		l.to.put(l.batch, l.lines)
+		l.batch, l.lines = nil, 0
+	}
+}
+
+// appendLine appends one JSON object and a newline.
+//
+//	time      when the request began, RFC 3339, UTC
+//	id        of the request, 32 hexadecimal digits
+//	peer      address and port
+//	sni, tls, suite, group, resumed   of the connection; left out without TLS
+//	host, method, path, proto         of the request
+//	status, bytes   of the answer; bytes is what went to the kernel, TLS included
+//	us        from the request's head to the last byte handed to the kernel, µs
+func (w *worker) appendLine(b []byte, c *conn, x *exchange) []byte {
+	took := w.r.Now().Sub(x.started)
+	b = append(b, `{"time":"`...)
+	b = w.wall.Add(-took).UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z")
+	b = append(b, `","id":"`...)
+	b = x.id.append(b)
+	b = append(b, `","peer":"`...)
+	b = c.peer.AppendTo(b)
+	b = append(b, '"')
+	if c.on.tls {
+		info := c.tls.Info()
+		b = appendField(b, "sni", []byte(info.ServerName))
+		b = append(b, `,"tls":"1.3","suite":"`...)
+		b = append(append(b, info.Suite.String()...), `","group":"`...)
+		b = append(append(b, info.Group.String()...), `","resumed":`...)
+		b = strconv.AppendBool(b, info.Resumed)
+	}
+	b = appendField(b, "host", x.req.Authority)
+	b = appendField(b, "method", x.req.Method)
+	b = appendField(b, "path", x.req.Target)
+	b = append(b, `,"proto":"HTTP/1.`...)
+	b = strconv.AppendUint(b, uint64(x.req.Minor), 10)
+	b = append(b, `","status":`...)
+	b = strconv.AppendInt(b, int64(x.resp.Status), 10)
+	b = append(b, `,"bytes":`...)
+	b = strconv.AppendInt(b, x.wire, 10)
+	b = append(b, `,"us":`...)
+	b = strconv.AppendInt(b, took.Microseconds(), 10)
+	if x.cut {
+		b = append(b, `,"cut":true`...)
+	}
+	return append(b, "}\n"...)
+}
+
+// logValueMax is the most bytes of a peer's value in a line.
+const logValueMax = 2048
+
+func appendField(b []byte, name string, value []byte) []byte {
+	b = append(b, `,"`...)
+	b = append(append(b, name...), `":"`...)
+	if len(value) > logValueMax {
+		value = value[:logValueMax]
+	}
+	return append(appendJSON(b, value), '"')
+}
+
+// appendJSON appends the inside of a JSON string (RFC 8259, 7). Bytes that are
+// not UTF-8 stand as the characters of the same number, so that every value can
+// be read, if not told apart.
+func appendJSON(b, value []byte) []byte {
+	for len(value) > 0 {
+		c := value[0]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRune(value)
+			if r == utf8.RuneError && size == 1 {
+				b = appendEscape(b, c)
+			} else {
+				b = append(b, value[:size]...)
+			}
+			value = value[size:]
+			continue
+		}
+		switch {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c < 0x20 || c == 0x7f:
+			b = appendEscape(b, c)
+		default:
+			b = append(b, c)
+		}
+		value = value[1:]
+	}
+	return b
+}
+
+func appendEscape(b []byte, c byte) []byte {
+	const digits = "0123456789abcdef"
+	return append(b, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
+}
+
+// requestID names a request: 8 random bytes of the worker's, then a count.
+type requestID struct {
+	worker *[8]byte
+	count  uint64
+}
+
+func (id requestID) append(b []byte) []byte {
+	b = hex.AppendEncode(b, id.worker[:])
+	for shift := 60; shift >= 0; shift -= 4 {
+		b = append(b, "0123456789abcdef"[id.count>>shift&15])
+	}
+	return b
+}
+
+// newID gives the next request its name.
+func (w *worker) newID() requestID {
+	w.requestCount++
+	return requestID{&w.idPrefix, w.requestCount}
+}
+
+// Fired implements reactor.Handler.
+func (w *worker) Fired(tag uint64) {
+	switch tag {
+	case tagDrain:
+		w.drainIsOver()
+	case tagLog:
+		w.access.due = false
+		w.access.flush()
+	}
+}
+
+// Tags of Reactor.After.
+const (
+	tagDrain = 1 + iota
+	tagLog
+)
+
+var _ reactor.Handler = (*worker)(nil)
