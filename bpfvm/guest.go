@@ -18,6 +18,14 @@ func (t *Task) Readable(addr uint64, n int) ([]byte, bool) {
 	return a.mem[off : off+uint64(n) : off+uint64(n)], true
 }
 
+// Input returns the input as it stands in guest memory. A program may have changed
+// it if Options.InputWritable is set.
+func (t *Task) Input() []byte {
+	t.settle()
+	at := int(t.inst.object.layout.input)
+	return t.inst.arena.mem[at : at+t.inst.inputLen : at+t.inst.inputLen]
+}
+
 // Writable returns n bytes of guest memory at addr, if a program could store to
 // all of them.
 func (t *Task) Writable(addr uint64, n int) ([]byte, bool) {
@@ -56,6 +64,9 @@ func (t *Task) CString(addr uint64, limit int) ([]byte, bool) {
 func (t *Task) settle() {
 	if t.inst.resident == t {
 		return
+	}
+	if t.phase == idle {
+		panic("BUG: memory of a task that is not started or has ended")
 	}
 	inst := t.inst
 	inst.makeRoom()

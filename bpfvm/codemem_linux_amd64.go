@@ -1,6 +1,6 @@
 package bpfvm
 
-// codemem_linux.go: executable memory. Pages are written, then made executable,
+// codemem_linux_amd64.go: executable memory. Pages are written, then made executable,
 // and are never both: a program compiled is a program that nothing can change.
 
 import (
