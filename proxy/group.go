@@ -1,0 +1,221 @@
+package proxy
+
+import (
+	"math"
+	"time"
+)
+
+// Balance is how a Group spreads requests.
+type Balance uint8
+
+const (
+	RoundRobin       Balance = iota // in turn, by weight
+	LeastConnections                // fewest requests under way for its weight
+	Hash                            // by a key: the same target for the same key
+)
+
+// Set is a set of targets, by index.
+type Set uint64
+
+// Has says that target i is in s.
+func (s Set) Has(i int) bool { return s&(1<<i) != 0 }
+
+// With is s and target i.
+func (s Set) With(i int) Set { return s | 1<<i }
+
+// Group is the targets of one route as one worker sees them.
+type Group struct {
+	balance Balance
+	policy  HealthPolicy
+	members []member
+	turn    int // where LeastConnections begins to look
+}
+
+// member is one target of a group.
+type member struct {
+	health
+	weight int
+	credit int    // of the smooth round robin
+	active int    // requests under way
+	seed   uint64 // of the target's name, for Hash
+}
+
+// NewGroup makes a group of at most TargetsMax targets. A nil policy is
+// DefaultHealth.
+func NewGroup(targets []Target, balance Balance, policy *HealthPolicy) *Group {
+	if len(targets) == 0 || len(targets) > TargetsMax {
+		panic("BUG: proxy: group without targets, or with too many")
+	}
+	if policy == nil {
+		policy = &DefaultHealth
+	}
+	g := &Group{balance: balance, policy: *policy, members: make([]member, len(targets))}
+	for i := range targets {
+		g.members[i] = member{weight: max(targets[i].Weight, 1), seed: HashKey([]byte(targets[i].String()))}
+	}
+	return g
+}
+
+// Pick chooses a target for a request and counts it as under way there, until
+// Done; Report is owed as well. key is that of Hash (HashKey). Targets in tried are not chosen. now is on
+// the monotonic clock. It is -1 if no target is left: then after is how long until
+// one is tried again, 0 if that says nothing.
+//
+// The only target of a group is chosen whatever its health: refusing without
+// asking would help nobody.
+func (g *Group) Pick(key uint64, tried Set, now time.Duration) (i int, after time.Duration) {
+	switch g.balance {
+	case LeastConnections:
+		i = g.leastConnections(tried, now)
+	case Hash:
+		i = g.byHash(key, tried, now)
+	default:
+		i = g.roundRobin(tried, now)
+	}
+	if i < 0 {
+		return -1, g.nextTrial(now)
+	}
+	g.members[i].picked()
+	g.members[i].active++
+	return i, 0
+}
+
+// Outcome is what came of a request to a target.
+type Outcome uint8
+
+const (
+	Answered Outcome = iota // it answered, whatever
+	Failed                  // no connection, no answer in time, or a broken one
+	GivenUp                 // the client went away before either
+)
+
+// Report takes in what a request or an active check says of target i: as soon as
+// it is known, which for Answered is when the head of the answer came. A later
+// failure within the body may be reported too.
+func (g *Group) Report(i int, outcome Outcome, now time.Duration) {
+	m := &g.members[i]
+	switch outcome {
+	case Answered:
+		m.success()
+	case Failed:
+		m.failure(&g.policy, now)
+	case GivenUp:
+		m.givenUp()
+	}
+}
+
+// Done ends what Pick began: the request is not under way any more.
+func (g *Group) Done(i int) {
+	m := &g.members[i]
+	if m.active == 0 {
+		panic("BUG: proxy: request done twice")
+	}
+	m.active--
+}
+
+// Healthy counts the targets that are up.
+func (g *Group) Healthy() (n int) {
+	for i := range g.members {
+		if g.members[i].state == up {
+			n++
+		}
+	}
+	return n
+}
+
+// open says that target i may be chosen.
+func (g *Group) open(i int, tried Set, now time.Duration) bool {
+	return !tried.Has(i) && (len(g.members) == 1 || g.members[i].usable(now))
+}
+
+// roundRobin gives each open target its weight in credit and takes the sum from
+// the richest, which is chosen: the turns of a heavy target are spread out.
+func (g *Group) roundRobin(tried Set, now time.Duration) int {
+	best, sum := -1, 0
+	for i := range g.members {
+		if !g.open(i, tried, now) {
+			continue
+		}
+		m := &g.members[i]
+		m.credit += m.weight
+		sum += m.weight
+		if best < 0 || m.credit > g.members[best].credit {
+			best = i
+		}
+	}
+	if best >= 0 {
+		g.members[best].credit -= sum
+	}
+	return best
+}
+
+// leastConnections compares active/weight without dividing, and lets equals take
+// turns.
+func (g *Group) leastConnections(tried Set, now time.Duration) int {
+	best := -1
+	for n := range g.members {
+		i := (g.turn + n) % len(g.members)
+		if !g.open(i, tried, now) {
+			continue
+		}
+		m := &g.members[i]
+		if best < 0 || m.active*g.members[best].weight < g.members[best].active*m.weight {
+			best = i
+		}
+	}
+	if best >= 0 {
+		g.turn = best + 1
+	}
+	return best
+}
+
+// byHash is rendezvous hashing: every target draws a number out of the key, and
+// the best wins. When a target goes, only its keys move.
+func (g *Group) byHash(key uint64, tried Set, now time.Duration) int {
+	best, bestScore := -1, 0.0
+	for i := range g.members {
+		if !g.open(i, tried, now) {
+			continue
+		}
+		m := &g.members[i]
+		if score := draw(key, m.seed, m.weight); best < 0 || score > bestScore {
+			best, bestScore = i, score
+		}
+	}
+	return best
+}
+
+// draw is weight / -ln(u) for a u in (0, 1) made of key and seed: the chance to
+// have the greatest is in proportion to the weight.
+func draw(key, seed uint64, weight int) float64 {
+	u := (float64(mix(key^seed)>>11) + 0.5) / (1 << 53)
+	return float64(weight) / -math.Log(u)
+}
+
+// nextTrial is how long until the first target that is down is tried again.
+func (g *Group) nextTrial(now time.Duration) (after time.Duration) {
+	for i := range g.members {
+		m := &g.members[i]
+		if left := m.due - now; m.state == down && left > 0 && (after == 0 || left < after) {
+			after = left
+		}
+	}
+	return after
+}
+
+// HashKey makes a key of an address or of a field's value. It is the same in all
+// workers and processes (FNV-1a, then mixed).
+func HashKey(b []byte) uint64 {
+	h := uint64(14695981039346656037)
+	for _, c := range b {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return mix(h)
+}
+
+// mix spreads every bit over all (the finalizer of MurmurHash3).
+func mix(h uint64) uint64 {
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}
