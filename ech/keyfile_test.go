@@ -235,21 +235,22 @@ func TestLoadDir(t *testing.T) {
 	first, second, retired := generate(t, ech.KeyParameters{}), generate(t, ech.KeyParameters{}), generate(t, ech.KeyParameters{})
 	second.NotBefore = later
 	dir := fstest.MapFS{
-		"a.pem":                  keyFile(t, first),
-		"b.ech":                  keyFile(t, second),
-		"c.decrypt-only.pem":     keyFile(t, retired),
-		"empty.pem":              {},
-		"bad.pem":                {Data: []byte("-----BEGIN PRIVATE KEY-----\n")},
-		".a.pem.swp":             {Data: []byte("not read")},
-		"notes.txt":              {Data: []byte("not read")},
-		"sub.pem/file":           {Data: []byte("not read")},
-		"sub2/looks-like-it.pem": {Data: []byte("not read")},
+		"a.pem":                 keyFile(t, first),
+		"b.ech":                 keyFile(t, second),
+		"c.decrypt-only.pem":    keyFile(t, retired),
+		"empty.pem":             {},
+		"bad.pem":               {Data: []byte("-----BEGIN PRIVATE KEY-----\n")},
+		".a.pem.swp":            {Data: []byte("not read")},
+		"notes.txt":             {Data: []byte("not read")},
+		"same.pem":              keyFile(t, first),
+		"sub.pem/file":          {Data: []byte("not read")},
+		"sub/looks-like-it.pem": {Data: []byte("not read")},
 	}
 	set, err := ech.LoadDir(dir)
-	if set == nil || len(set.Keys()) != 3 {
+	if set == nil || len(set.Keys()) != 4 {
 		t.Fatal(set, err)
 	}
-	for _, name := range []string{"empty.pem", "bad.pem"} {
+	for _, name := range []string{"empty.pem", "bad.pem", "sub.pem"} {
 		if !strings.Contains(err.Error(), "ECH key file "+name+":") {
 			t.Errorf("%s is not named by %v", name, err)
 		}

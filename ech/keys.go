@@ -45,7 +45,7 @@ type Key struct {
 	File string // name of the file it was read from, or empty
 
 	private kem.PrivateKey // never as bytes, which formatting would print
-	info    []byte // "tls ech", zero, ECHConfig (RFC 9849, 7.1)
+	info    []byte         // "tls ech", zero, ECHConfig (RFC 9849, 7.1)
 }
 
 // infoPrefix begins the info of the HPKE context (RFC 9849, 7.1).

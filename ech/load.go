@@ -46,7 +46,7 @@ func LoadDir(dir fs.FS) (*Set, error) {
 	var bad []error
 	for _, entry := range entries {
 		name := entry.Name()
-		if !isKeyFileName(name) || entry.IsDir() {
+		if !isKeyFileName(name) {
 			continue
 		}
 		fromFile, err := loadFile(dir, name)
@@ -69,8 +69,17 @@ func isKeyFileName(name string) bool {
 		(strings.HasSuffix(name, suffixPEM) || strings.HasSuffix(name, suffixECH))
 }
 
+var errNotRegular = errors.New("not a regular file")
+
 // loadFile reads one key file.
 func loadFile(dir fs.FS, name string) ([]*Key, error) {
+	info, err := fs.Stat(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errNotRegular // opening a pipe would wait
+	}
 	file, err := dir.Open(name)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package ech
 
 import (
+	"bytes"
 	"slices"
 	"time"
 )
@@ -27,11 +28,16 @@ func (s *Set) buildRetryLists() error {
 	return nil
 }
 
-// inEffect returns the configs of the current keys whose time has come.
+// inEffect returns the configs of the current keys whose time has come, one that
+// is in two files once.
 func (s *Set) inEffect(now time.Time) [][]byte {
 	var configs [][]byte
 	for _, k := range s.keys {
-		if k.Role == Current && !k.NotBefore.After(now) {
+		if k.Role != Current || k.NotBefore.After(now) {
+			continue
+		}
+		same := func(c []byte) bool { return bytes.Equal(c, k.Config.Raw) }
+		if !slices.ContainsFunc(configs, same) {
 			configs = append(configs, k.Config.Raw)
 		}
 	}

@@ -30,8 +30,8 @@ func TestParseRealHellos(t *testing.T) {
 	}
 }
 
-// TestParseCutHello cuts every valid hello at every byte:
-// always decode_error, never a panic.
+// TestParseCutHello cuts every valid hello at every byte: always decode_error,
+// never a panic.
 func TestParseCutHello(t *testing.T) {
 	var h wire.ClientHello
 	for _, v := range validHellos(t) {
