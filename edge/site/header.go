@@ -77,18 +77,32 @@ func (b block) verify() error {
 	if err != nil {
 		return errChecksum
 	}
-	var unsigned, signed int64
-	for i, c := range b {
-		if 148 <= i && i < 156 {
-			c = ' '
-		}
-		unsigned += int64(c)
-		signed += int64(int8(c))
-	}
-	if want != unsigned && want != signed {
+	if want != b.sum() && want != b.signedSum() {
 		return errChecksum
 	}
 	return nil
+}
+
+func (b block) sum() int64 {
+	var n int64
+	for _, c := range b {
+		n += int64(c)
+	}
+	for _, c := range b.checksum() {
+		n += ' ' - int64(c)
+	}
+	return n
+}
+
+func (b block) signedSum() int64 {
+	var n int64
+	for _, c := range b {
+		n += int64(int8(c))
+	}
+	for _, c := range b.checksum() {
+		n += ' ' - int64(int8(c))
+	}
+	return n
 }
 
 // number reads a numeric field: octal digits, with spaces and NULs around them
@@ -101,12 +115,15 @@ func number(field []byte) (int64, error) {
 }
 
 func octal(field []byte) (int64, error) {
-	digits := bytes.Trim(field, " \x00")
-	if len(digits) == 0 {
-		return 0, nil // v7 leaves fields it does not use empty
+	blank := func(c byte) bool { return c == ' ' || c == 0 }
+	for len(field) > 0 && blank(field[0]) {
+		field = field[1:]
 	}
-	var n int64
-	for _, c := range digits {
+	for len(field) > 0 && blank(field[len(field)-1]) {
+		field = field[:len(field)-1]
+	}
+	var n int64 // stays 0 for an empty field, which is how v7 leaves what it does not use
+	for _, c := range field {
 		if c < '0' || c > '7' || n > math.MaxInt64>>3 {
 			return 0, errNumber
 		}

@@ -330,6 +330,18 @@ func TestContentIsNotRead(t *testing.T) {
 	}
 }
 
+// resealed is data with right checksums wherever there is a header, so that a
+// change elsewhere in it is not all there is to see.
+func resealed(data []byte) []byte {
+	data = bytes.Clone(data)
+	for at := 0; at+blockBytes <= len(data); at += blockBytes {
+		if bytes.HasPrefix(data[at+257:], []byte("ustar")) {
+			seal(data[at : at+blockBytes])
+		}
+	}
+	return data
+}
+
 // contentsByArchiveTar is every file's content as another reader finds it; whole
 // is false when that one refuses the archive.
 func contentsByArchiveTar(data []byte) (contents map[string]bool, whole bool) {
@@ -364,6 +376,7 @@ func FuzzIndex(f *testing.F) {
 	}
 	f.Add(archive(rawEntry('0', "a", "", "x"), rawEntry('2', "a", "b", ""), rawEntry('1', "c", "a", "")))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		data = resealed(data)
 		x, _, err := indexOf(data)
 		if err != nil {
 			return
