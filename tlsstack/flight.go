@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"edge/ech"
+	"edge/tlsstack/keys"
 	"edge/tlsstack/record"
 	"edge/tlsstack/wire"
 )
@@ -155,6 +156,7 @@ func (c *Conn) afterFlight() {
 	hs.master.Traffic(hs.transcript.Sum(), &hs.clientApp, &c.outSecret)
 	c.logSecret("CLIENT_TRAFFIC_SECRET_0", hs.clientApp.Bytes())
 	c.logSecret("SERVER_TRAFFIC_SECRET_0", c.outSecret.Bytes())
+	c.logExporter()
 	hs.traffic.Load(c.suite, &c.outSecret)
 	c.out.SetKey(hs.traffic.Key())
 	c.messages.Reset()
@@ -169,4 +171,14 @@ func (c *Conn) logSecret(label string, secret []byte) {
 	if c.cfg.KeyLog != nil {
 		c.cfg.KeyLog(label, c.hs.random[:], secret)
 	}
+}
+
+// logExporter derives the exporter secret for the key log, the only one to ask.
+func (c *Conn) logExporter() {
+	if c.cfg.KeyLog == nil {
+		return
+	}
+	var exporter keys.Secret
+	c.hs.master.Exporter(c.hs.transcript.Sum(), &exporter)
+	c.logSecret("EXPORTER_SECRET", exporter.Bytes())
 }
