@@ -37,16 +37,7 @@ func GenerateKey(p KeyParameters, rand io.Reader) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	seed := make([]byte, hpkeKEM(p.KEM).SeedSize())
-	if _, err := io.ReadFull(rand, seed); err != nil {
-		return nil, err
-	}
-	_, private := hpkeKEM(p.KEM).DeriveKeyPair(seed) // RFC 9180, 7.1.3
-	raw, err := private.MarshalBinary()
-	if err != nil {
-		return nil, errPrivateKey
-	}
-	_, public, err := newPrivateKey(p.KEM, raw)
+	private, public, err := generatePair(p.KEM, rand)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +53,21 @@ func GenerateKey(p KeyParameters, rand io.Reader) (*Key, error) {
 	if err := c.marshal(); err != nil {
 		return nil, err
 	}
-	return NewKey(c.Raw, raw)
+	return NewKey(c.Raw, private)
+}
+
+// generatePair makes a key pair (RFC 9180, 7.1.3), both keys serialized.
+func generatePair(id uint16, rand io.Reader) (private, public []byte, err error) {
+	seed := make([]byte, hpkeKEM(id).SeedSize())
+	if _, err := io.ReadFull(rand, seed); err != nil {
+		return nil, nil, err
+	}
+	_, pair := hpkeKEM(id).DeriveKeyPair(seed)
+	if private, err = pair.MarshalBinary(); err != nil {
+		return nil, nil, errPrivateKey
+	}
+	_, public, err = newPrivateKey(id, private)
+	return private, public, err
 }
 
 // chooseID picks a config_id by rejection sampling (RFC 9849, 4.1).

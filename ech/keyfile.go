@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -198,43 +199,49 @@ func parsePKCS8(der []byte) (*ecdh.PrivateKey, error) {
 
 // join finds the private key of each config.
 func (f *keyFile) join() ([]*Key, error) {
-	if f.blocks == 0 {
+	switch {
+	case f.blocks == 0:
 		return nil, errFileEmpty
-	}
-	if len(f.keys) == 0 {
+	case len(f.keys) == 0:
 		return nil, errNoPrivateKey
 	}
 	used := make([]bool, len(f.keys))
 	var joined []*Key
 	for i := range f.configs {
-		c := &f.configs[i]
-		if c.Version != Version {
+		if f.configs[i].Version != Version {
 			continue // RFC 9849, 4: to be ignored
 		}
-		if err := c.Usable(); err != nil {
-			return nil, fmt.Errorf("ECHCONFIG: %w", err)
-		}
-		n := f.keyOf(c)
-		if n < 0 {
-			return nil, errConfigNoKey
-		}
-		used[n] = true
-		key, err := newKey(*c, f.keys[n].Bytes())
+		key, n, err := f.joinOne(&f.configs[i])
 		if err != nil {
 			return nil, err
 		}
-		key.Role, key.NotBefore, key.RemoveAfter = f.role, f.notBefore, f.removeAfter
+		used[n] = true
 		joined = append(joined, key)
 	}
-	if len(joined) == 0 {
+	switch {
+	case len(joined) == 0:
 		return nil, errNoConfig
-	}
-	for _, u := range used {
-		if !u {
-			return nil, errKeyUnused
-		}
+	case slices.Contains(used, false):
+		return nil, errKeyUnused
 	}
 	return joined, nil
+}
+
+// joinOne makes the key of one config, and returns the index of its private half.
+func (f *keyFile) joinOne(c *Config) (*Key, int, error) {
+	if err := c.Usable(); err != nil {
+		return nil, 0, fmt.Errorf("ECHCONFIG: %w", err)
+	}
+	n := f.keyOf(c)
+	if n < 0 {
+		return nil, 0, errConfigNoKey
+	}
+	key, err := newKey(*c, f.keys[n].Bytes())
+	if err != nil {
+		return nil, 0, err
+	}
+	key.Role, key.NotBefore, key.RemoveAfter = f.role, f.notBefore, f.removeAfter
+	return key, n, nil
 }
 
 // keyOf returns the index of the private key of a config, -1 when the file does

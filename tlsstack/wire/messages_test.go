@@ -3,6 +3,7 @@ package wire_test
 import (
 	"bytes"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -194,12 +195,22 @@ func TestParseMessages(t *testing.T) {
 	}
 }
 
-// TestNames gives every alert that is sent its name, and any other a number.
+// TestNames gives what has a name its name, and anything else a number.
 func TestNames(t *testing.T) {
 	for alert, want := range map[wire.Alert]string{
 		wire.AlertDecodeError: "decode_error", wire.AlertECHRequired: "ech_required", 200: "alert 200"} {
 		if got := alert.String(); got != want {
 			t.Errorf("%d is %q", alert, got)
+		}
+	}
+	for value, want := range map[fmt.Stringer]string{
+		wire.SuiteAES128GCMSHA256: "TLS_AES_128_GCM_SHA256", wire.SuiteAES256GCMSHA384: "TLS_AES_256_GCM_SHA384",
+		wire.SuiteChaCha20Poly1305SHA256: "TLS_CHACHA20_POLY1305_SHA256", wire.CipherSuite(0x1304): "0x1304",
+		wire.GroupP256: "secp256r1", wire.GroupP384: "secp384r1", wire.GroupP521: "secp521r1",
+		wire.GroupX25519: "x25519", wire.GroupX25519MLKEM768: "X25519MLKEM768", wire.Group(0x0a0a): "0x0a0a",
+	} {
+		if got := value.String(); got != want {
+			t.Errorf("%s instead of %s", got, want)
 		}
 	}
 	_, err := newHello().with(wire.ExtCookie).parse()
