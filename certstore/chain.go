@@ -14,18 +14,21 @@ type chain struct {
 }
 
 // buildChain follows the issuers of leaf through the certificates of its file.
-// Other leaves in the file (an RSA and an ECDSA certificate in one) are not extra.
+// Order is judged only in a file with one leaf: with several (an ECDSA and an RSA
+// certificate in one file) each has its own issuers among the rest.
 func buildChain(leaf *certificate, file []*certificate) chain {
 	ch := chain{certs: []*certificate{leaf}}
 	var rest []*certificate
+	others := false
 	for i, c := range file {
 		switch {
+		case contains(file[:i], c): // twice the same does no harm
 		case c == leaf:
-			ch.misordered = ch.misordered || len(rest) > 0
-		case c.isCA && !contains(file[:i], c):
+			ch.misordered = len(rest) > 0
+		case c.isCA:
 			rest = append(rest, c)
-		case !c.isLeaf():
-			ch.extra++
+		default:
+			others = true
 		}
 	}
 	for cur := leaf; len(rest) > 0 && !cur.isSelfIssued() && len(ch.certs) < chainMax; {
@@ -38,8 +41,9 @@ func buildChain(leaf *certificate, file []*certificate) chain {
 		ch.certs = append(ch.certs, cur)
 		rest = append(rest[:i:i], rest[i+1:]...)
 	}
-	// What is left over makes no order wrong that is not wrong without it.
-	ch.extra += len(rest)
+	if ch.extra = len(rest); others {
+		ch.misordered, ch.extra = false, 0
+	}
 	return ch
 }
 

@@ -63,33 +63,46 @@ func brokenFault(errno unix.Errno) *fault {
 func (a *assembly) orphanProblems() {
 	loose := a.looseKeys()
 	told := make(map[string]struct{})
-	explained := make(map[string]struct{})
 	for _, o := range a.orphans {
-		if _, is := told[string(o.leaf.der)]; is {
+		_, is := told[string(o.leaf.der)]
+		told[string(o.leaf.der)] = struct{}{}
+		if is || a.hasFault(o.file) {
 			continue
 		}
-		told[string(o.leaf.der)] = struct{}{}
 		beside := loose[dirOf(o.file)]
 		if len(beside) == 0 {
 			a.fault(o.file, &fault{"no readable private key belongs to this certificate", "put its key beside it"})
 			continue
 		}
-		explained[beside[0]] = struct{}{}
-		a.fault(o.file, &fault{fmt.Sprintf("the private key in %s belongs to another certificate", beside[0]), "put the certificate's own key beside it"})
+		beside[0].explained = true
+		a.fault(o.file, &fault{fmt.Sprintf("the private key in %s belongs to another certificate", beside[0].file), "put the certificate's own key beside it"})
 	}
 	for _, dir := range slices.Sorted(maps.Keys(loose)) {
-		for _, file := range loose[dir] {
-			if _, is := explained[file]; !is {
-				a.warn(file, "a private key without its certificate", "put the certificate beside it, or remove the key")
+		for _, k := range loose[dir] {
+			if !k.explained {
+				a.warn(k.file, "a private key without its certificate", "put the certificate beside it, or remove the key")
 			}
 		}
 	}
 	a.keptProblems()
 }
 
-// looseKeys returns the files with keys that no certificate uses, by directory.
-func (a *assembly) looseKeys() map[string][]string {
-	loose := make(map[string][]string)
+// hasFault says whether a file has a fault of its own, which explains what is
+// missing in it.
+func (a *assembly) hasFault(file string) bool {
+	f := a.record(file)
+	return f != nil && f.content != nil && f.content.fault != nil
+}
+
+// looseKey is a file with a private key for which no file has the certificate.
+type looseKey struct {
+	file      string
+	explained bool // by a certificate beside it, or as part of a kept pair
+}
+
+// looseKeys returns the loose keys by directory.
+func (a *assembly) looseKeys() map[string][]*looseKey {
+	loose := make(map[string][]*looseKey)
 	for i := range a.files {
 		f := &a.files[i]
 		if f.content == nil {
@@ -97,7 +110,8 @@ func (a *assembly) looseKeys() map[string][]string {
 		}
 		for _, k := range f.content.keys {
 			if _, is := a.used[k.id]; !is {
-				loose[dirOf(f.path)] = append(loose[dirOf(f.path)], f.path)
+				_, kept := a.usedByKept[k.id]
+				loose[dirOf(f.path)] = append(loose[dirOf(f.path)], &looseKey{f.path, kept})
 				break
 			}
 		}

@@ -55,6 +55,11 @@ type reader struct {
 	interned map[[sha256.Size]byte]*certificate
 }
 
+// newReader returns the reader of one load.
+func newReader() *reader {
+	return &reader{interned: make(map[[sha256.Size]byte]*certificate)}
+}
+
 // readAll returns a record for each path found, taking over those of the previous
 // load, sorted by path like found, whose state is the same.
 func (r *reader) readAll(paths []found, previous []fileRecord) []fileRecord {
@@ -107,13 +112,11 @@ func (r *reader) readFile(f found, buf []byte) (*content, []byte) {
 		}
 		return &content{fault: &fault{"larger than 1 MiB", "keep other files elsewhere"}}, buf
 	}
-	buf, err := read(f.path, buf)
+	buf, err := read(f.path, f.state.bytes, buf)
 	if err != nil {
 		return &content{fault: readFault(f, err)}, buf
 	}
-	c := r.parse(f.path, buf)
-	clear(buf) // it may have held a key
-	return c, buf
+	return r.parse(f.path, buf), buf
 }
 
 // readFault says why a file cannot be read.

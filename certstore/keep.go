@@ -35,7 +35,7 @@ func (a *assembly) keep() {
 			continue
 		}
 		p.Kept = true
-		a.used[p.key.id] = struct{}{}
+		a.usedByKept[p.key.id] = struct{}{}
 		a.add(p)
 	}
 }
@@ -44,13 +44,21 @@ func (a *assembly) keep() {
 // a directory or link that cannot be followed.
 func (a *assembly) isThere(path string) bool {
 	for len(path) > len(a.dir) {
-		i, is := slices.BinarySearchFunc(a.files, path, func(f fileRecord, path string) int {
-			return strings.Compare(f.path, path)
-		})
-		if is && a.files[i].kind != foundEmptyDir {
+		if f := a.record(path); f != nil && f.kind != foundEmptyDir {
 			return true
 		}
 		path = dirOf(path)
 	}
 	return false
+}
+
+// record returns the record of a path, nil if there is nothing.
+func (a *assembly) record(path string) *fileRecord {
+	i, is := slices.BinarySearchFunc(a.files, path, func(f fileRecord, path string) int {
+		return strings.Compare(f.path, path)
+	})
+	if !is {
+		return nil
+	}
+	return &a.files[i]
 }

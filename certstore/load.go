@@ -3,7 +3,6 @@ package certstore
 // This file is the way from a directory to a snapshot.
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -43,8 +42,7 @@ func build(dir string, w *walk, previous *Snapshot, now time.Time) *Snapshot {
 	if previous == nil {
 		previous = &Snapshot{}
 	}
-	r := &reader{interned: make(map[[sha256.Size]byte]*certificate)}
-	files := r.readAll(w.found, previous.files)
+	files := newReader().readAll(w.found, previous.files)
 	a := &assembly{dir: dir, files: files, previous: previous, now: now}
 	a.assemble()
 	s := &Snapshot{dir: dir, files: files, pairs: a.finish()}

@@ -18,14 +18,15 @@ type assembly struct {
 	previous *Snapshot
 	now      time.Time
 
-	keys     map[keyID][]keyPlace
-	used     map[keyID]struct{} // keys that have a certificate
-	byLeaf   map[keyID][]int    // places in pairs
-	pairs    []Pair
-	aliases  map[*certificate][]string // leaf of a pair to the other files that hold it
-	orphans  []orphan
-	pool     map[poolKey][]*certificate
-	problems []Problem
+	keys       map[keyID][]keyPlace
+	byLeaf     map[keyID][]int    // places in pairs
+	used       map[keyID]struct{} // keys that have a certificate
+	usedByKept map[keyID]struct{} // keys of kept pairs
+	pairs      []Pair
+	aliases    map[*certificate][]string // leaf of a pair to the other files that hold it
+	orphans    []orphan
+	pool       map[poolKey][]*certificate
+	problems   []Problem
 }
 
 // keyPlace is a private key and the file it is in.
@@ -47,6 +48,7 @@ type poolKey struct{ dir, subject string }
 func (a *assembly) assemble() {
 	a.keys = make(map[keyID][]keyPlace)
 	a.used = make(map[keyID]struct{})
+	a.usedByKept = make(map[keyID]struct{})
 	a.byLeaf = make(map[keyID][]int)
 	a.aliases = make(map[*certificate][]string)
 	for i := range a.files {
@@ -63,6 +65,9 @@ func (a *assembly) assemble() {
 		if c := a.files[i].content; c != nil && len(c.certs) > 0 {
 			a.pairFile(a.files[i].path, c.certs)
 		}
+	}
+	for i := range a.pairs {
+		a.complete(&a.pairs[i])
 	}
 	a.keep()
 	a.orphanProblems()
@@ -103,12 +108,11 @@ func (a *assembly) pairLeaf(path string, leaf *certificate, certs []*certificate
 	}
 	a.used[leaf.id] = struct{}{}
 	ch := buildChain(leaf, certs)
-	a.complete(&ch, dirOf(path))
 	if ch.misordered {
 		a.warn(path, "the chain is out of order (it is sent in order)", "put the server's certificate first, each issuer behind what it issued")
 	}
 	if ch.extra > 0 {
-		a.warn(path, fmt.Sprintf("%d certificates that are not part of the chain (they are not sent)", ch.extra), "remove them, or put the missing issuer in")
+		a.warn(path, fmt.Sprintf("certificates that are not part of the chain, and not sent: %d", ch.extra), "remove them, or put the missing issuer in")
 	}
 	p := Pair{
 		Chain: ch.der(), Signer: place.key.signer,
@@ -161,18 +165,19 @@ func (a *assembly) add(p Pair) {
 
 // complete adds the issuers that lie beside a lone certificate in files of their
 // own (chain.pem, ca.cer, NAME.issuer.crt).
-func (a *assembly) complete(ch *chain, dir string) {
-	if len(ch.certs) > 1 {
+func (a *assembly) complete(p *Pair) {
+	if len(p.Chain) > 1 {
 		return
 	}
-	for cur := ch.certs[0]; !cur.isSelfIssued() && len(ch.certs) < chainMax; {
-		beside := a.authorities()[poolKey{dir, string(cur.issuer)}]
+	for cur := p.leaf; !cur.isSelfIssued() && len(p.Chain) < chainMax; {
+		beside := a.authorities()[poolKey{dirOf(p.CertFile), string(cur.issuer)}]
 		i := issuerIn(beside, cur)
-		if i < 0 || contains(ch.certs, beside[i]) {
+		if i < 0 || slices.ContainsFunc(p.Chain, func(der []byte) bool { return bytes.Equal(der, beside[i].der) }) {
 			return
 		}
 		cur = beside[i]
-		ch.certs = append(ch.certs, cur)
+		p.Chain = append(p.Chain, cur.der)
+		p.issuer = cmp.Or(p.issuer, cur)
 	}
 }
 

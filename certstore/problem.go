@@ -3,6 +3,11 @@ package certstore
 // This file holds problems: one line each, with the file, what is wrong and what
 // to do about it.
 
+import (
+	"strings"
+	"unicode"
+)
+
 // Problem is one thing an operator should know about the certificate directory.
 // Problems compare with ==, so that one that stays is told once.
 type Problem struct {
@@ -15,12 +20,21 @@ type Problem struct {
 }
 
 // String returns the problem as one line: "FILE: what is wrong; what to do".
+// Whatever is in file names and certificates, it holds no control character.
 func (p Problem) String() string {
 	line := p.File + ": " + p.What
 	if p.Fix != "" {
 		line += "; " + p.Fix
 	}
-	return line
+	return strings.Map(printable, strings.ToValidUTF8(line, "?"))
+}
+
+// printable replaces what could break a line or steer a terminal.
+func printable(r rune) rune {
+	if unicode.IsPrint(r) {
+		return r
+	}
+	return '?'
 }
 
 // Report says what a load found and what it changed against the previous

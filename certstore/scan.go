@@ -190,9 +190,10 @@ func errnoOf(err error) unix.Errno {
 	return unix.EIO
 }
 
-// read returns the contents of a regular file into buf, which it may grow. It
-// never blocks on what has become a pipe since it was looked at.
-func read(path string, buf []byte) ([]byte, error) {
+// read returns the contents of a regular file in buf, which it may grow; bytes is
+// how many it is expected to have. It never blocks on what has become a pipe since
+// it was looked at.
+func read(path string, bytes int64, buf []byte) ([]byte, error) {
 	fd, err := openFile(path)
 	if err != nil {
 		return buf[:0], err
@@ -201,15 +202,18 @@ func read(path string, buf []byte) ([]byte, error) {
 	buf = buf[:0]
 	for len(buf) <= fileBytesMax {
 		buf = slices.Grow(buf, 4096)
-		n, err := unix.Read(fd, buf[len(buf):cap(buf)])
+		room := buf[len(buf):cap(buf)]
+		n, err := unix.Read(fd, room)
 		switch {
 		case err == unix.EINTR:
+			continue
 		case err != nil:
 			return buf, err
-		case n == 0:
+		}
+		buf = buf[:len(buf)+n]
+		// A read that left room at the expected end needs no second one to see it.
+		if n == 0 || n < len(room) && int64(len(buf)) == bytes {
 			return buf, nil
-		default:
-			buf = buf[:len(buf)+n]
 		}
 	}
 	return buf, unix.EFBIG
