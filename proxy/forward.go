@@ -203,7 +203,7 @@ func listHas(list []byte, word string) bool {
 		var item []byte
 		item, list = cutComma(list)
 		if end := bytes.IndexByte(item, ';'); end >= 0 {
-			item = bytes.TrimRight(item[:end], " \t")
+			item = httpmsg.TrimBlanks(item[:end])
 		}
 		if httpmsg.EqualFold(item, word) {
 			return true
@@ -219,5 +219,5 @@ func cutComma(list []byte) (item, rest []byte) {
 	} else {
 		item = list
 	}
-	return bytes.Trim(item, " \t"), rest
+	return httpmsg.TrimBlanks(item), rest
 }

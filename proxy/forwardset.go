@@ -21,7 +21,9 @@ func (f *Forwarder) setForwarded(req *httpmsg.Request, front *Front) {
 	if !f.kept.host && len(req.Authority) > 0 {
 		h.AddBytes("X-Forwarded-Host", req.Authority)
 	}
-	h.AddBytes("X-Real-IP", appendAddr(text[:0], front.Client))
+	if front.Client.IsValid() { // it has no word for "unknown"
+		h.AddBytes("X-Real-IP", appendAddr(text[:0], front.Client))
+	}
 	if f.Via != "" {
 		f.via = appendList(f.via, viaProtocol(req))
 		f.via = append(append(f.via, ' '), f.Via...)

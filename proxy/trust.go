@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"fmt"
 	"net/netip"
 	"unsafe"
 
@@ -9,15 +10,53 @@ import (
 )
 
 // Trust is the set of peers whose word on the client is taken: their
-// X-Forwarded-* and Forwarded fields, request ids and PROXY headers.
+// X-Forwarded-* and Forwarded fields, request ids and PROXY headers. The zero
+// prefix in it stands for the peers of unix sockets.
 type Trust []netip.Prefix
 
+// TrustMax is the greatest number of entries: each is compared for each request.
+const TrustMax = 256
+
+// ParseTrust reads the values of --trust: addresses, prefixes, and "unix" for the
+// peers of unix sockets.
+func ParseTrust(values []string) (Trust, error) {
+	if len(values) > TrustMax {
+		return nil, fmt.Errorf("trust: more than %d entries", TrustMax)
+	}
+	var t Trust
+	for _, value := range values {
+		if value == "unix" {
+			t = append(t, netip.Prefix{})
+			continue
+		}
+		p, err := netip.ParsePrefix(value)
+		if err != nil {
+			a, err := netip.ParseAddr(value)
+			if err != nil || a.Zone() != "" {
+				return nil, fmt.Errorf("trust %q: want an address, a prefix or unix", value)
+			}
+			p = netip.PrefixFrom(a, a.BitLen())
+		}
+		t = append(t, unmapPrefix(p.Masked()))
+	}
+	return t, nil
+}
+
+// unmapPrefix turns a prefix of mapped IPv4 addresses into one of IPv4 addresses:
+// addresses are compared in that form.
+func unmapPrefix(p netip.Prefix) netip.Prefix {
+	if p.Addr().Is4In6() && p.Bits() >= 96 {
+		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	return p
+}
+
 // Has says that a is trusted. IPv4 addresses count the same in their mapped form;
-// the invalid address (of a unix socket's peer) is never trusted.
+// the invalid address is that of a unix socket's peer.
 func (t Trust) Has(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	for _, p := range t {
-		if p.Contains(a) {
+		if p.Contains(a) || !a.IsValid() && !p.IsValid() {
 			return true
 		}
 	}
@@ -80,7 +119,7 @@ func (s *hops) step(b []byte) {
 func (s *hops) list(value []byte) {
 	for !s.over {
 		comma := bytes.LastIndexByte(value, ',')
-		if entry := bytes.Trim(value[comma+1:], " \t"); len(entry) > 0 {
+		if entry := httpmsg.TrimBlanks(value[comma+1:]); len(entry) > 0 {
 			s.step(entry)
 		} else if s.count++; s.count > hopsMax {
 			s.over = true

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -34,8 +35,39 @@ func TestTrustHas(t *testing.T) {
 			t.Errorf("%s: want %v", text, want)
 		}
 	}
+	if !append(trust, netip.Prefix{}).Has(netip.Addr{}) {
+		t.Error("unix sockets are not trusted")
+	}
 	if trust.Has(netip.Addr{}) || Trust(nil).Has(netip.MustParseAddr("10.1.2.3")) {
 		t.Error("trusted for nothing")
+	}
+}
+
+func TestParseTrust(t *testing.T) {
+	trust, err := ParseTrust([]string{"10.1.2.3/8", "192.0.2.1", "2001:db8::1", "::ffff:198.51.100.0/120", "unix"})
+	want := "[10.0.0.0/8 192.0.2.1/32 2001:db8::1/128 198.51.100.0/24 invalid Prefix]"
+	if got := fmt.Sprint([]netip.Prefix(trust)); got != want || err != nil {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
+	if !trust.Has(netip.MustParseAddr("198.51.100.7")) || !trust.Has(netip.MustParseAddr("::ffff:198.51.100.7")) || !trust.Has(netip.Addr{}) {
+		t.Error("what was named is not trusted")
+	}
+	for _, value := range []string{"", "localhost", "10.0.0.0/33", "10.0.0", "fe80::1%eth0", "unix:/x"} {
+		if trust, err := ParseTrust([]string{value}); err == nil {
+			t.Errorf("%q: %v", value, trust)
+		}
+	}
+	if _, err := ParseTrust(make([]string, TrustMax+1)); err == nil {
+		t.Error("no end of entries")
+	}
+}
+
+// TestTrustedUnixPeer: a front on this machine speaks for its clients.
+func TestTrustedUnixPeer(t *testing.T) {
+	trust, _ := ParseTrust([]string{"unix"})
+	h := fields("X-Forwarded-For: 1.2.3.4, 192.0.2.1")
+	if got := trust.Client(netip.Addr{}, &h); got.String() != "192.0.2.1" {
+		t.Errorf("client %v", got)
 	}
 }
 

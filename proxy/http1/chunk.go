@@ -1,6 +1,10 @@
 package http1
 
-import "math"
+import (
+	"math"
+
+	"edge/proxy/httpmsg"
+)
 
 // The chunked transfer coding (RFC 9112, 7.1):
 //
@@ -108,7 +112,7 @@ func (d *Body) sizeByte(c byte) *Error {
 		d.state = chunkLineEnd
 	case c == ';':
 		d.state = chunkExt
-	case isBlank(c):
+	case httpmsg.IsBlank(c):
 		return errChunkExt
 	case c == '\n':
 		return errBareLF

@@ -1,5 +1,7 @@
 package http1
 
+import "edge/proxy/httpmsg"
+
 // Chunk extensions (RFC 9112, 7.1.1). They mean nothing to us and are not passed
 // on. But they are read, not passed over: where a quoted string ends decides
 // where the line does, and what two parties may read in two ways is refused.
@@ -70,7 +72,7 @@ func extColumn(c byte) int {
 	case '\r':
 		return extOnCR
 	}
-	if classes[c]&classToken != 0 {
+	if httpmsg.Classes[c]&httpmsg.ClassToken != 0 {
 		return extOnToken
 	}
 	return extColumns
@@ -83,7 +85,7 @@ func (d *Body) quotedByte(c byte) *Error {
 		d.state = chunkExtQuotedEnd
 	case c == '\\':
 		d.state = chunkExtEscape
-	case classes[c]&classQuoted == 0:
+	case httpmsg.Classes[c]&httpmsg.ClassQuoted == 0:
 		return errChunkExt
 	}
 	return nil

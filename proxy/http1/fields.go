@@ -11,7 +11,7 @@ func parseFields(b []byte, at, max int, h *httpmsg.Header, s *semantics) (int, *
 	fields := h.Fields
 	for {
 		start := at
-		for at < len(b) && classes[b[at]]&classToken != 0 {
+		for at < len(b) && httpmsg.Classes[b[at]]&httpmsg.ClassToken != 0 {
 			at++
 		}
 		if at == len(b) {
@@ -26,11 +26,11 @@ func parseFields(b []byte, at, max int, h *httpmsg.Header, s *semantics) (int, *
 		}
 		name := b[start:at:at]
 		at++
-		for at < len(b) && isBlank(b[at]) {
+		for at < len(b) && httpmsg.IsBlank(b[at]) {
 			at++
 		}
 		start = at
-		at = valueEnd(b, at)
+		at = httpmsg.ValueEnd(b, at)
 		if at+1 >= len(b) {
 			return 0, valueCut(b, at)
 		}
@@ -38,7 +38,7 @@ func parseFields(b []byte, at, max int, h *httpmsg.Header, s *semantics) (int, *
 			return 0, valueFault(b[at])
 		}
 		value := b[start:at:at]
-		for len(value) > 0 && isBlank(value[len(value)-1]) {
+		for len(value) > 0 && httpmsg.IsBlank(value[len(value)-1]) {
 			value = value[:len(value)-1]
 		}
 		at += 2
@@ -49,17 +49,6 @@ func parseFields(b []byte, at, max int, h *httpmsg.Header, s *semantics) (int, *
 		if e := s.note(name, value); e != nil {
 			return 0, e
 		}
-	}
-}
-
-// valueEnd is the index of the first byte from at on that no field value holds.
-func valueEnd(b []byte, at int) int {
-	for {
-		at += indexControl(b[at:])
-		if at == len(b) || b[at] != '\t' {
-			return at
-		}
-		at++
 	}
 }
 
@@ -79,9 +68,9 @@ func nameFault(b []byte, at, start int) *Error {
 	switch c := b[at]; {
 	case c == '\n':
 		return errBareLF
-	case isBlank(c) && at == start:
+	case httpmsg.IsBlank(c) && at == start:
 		return errFold
-	case isBlank(c):
+	case httpmsg.IsBlank(c):
 		return errFieldBlank
 	case c == '\r':
 		return errFieldColon

@@ -29,7 +29,7 @@ func parseRequestLine(b []byte, at int, l *Limits, req *httpmsg.Request) (int, *
 
 func parseLineParts(b []byte, at int, l *Limits, req *httpmsg.Request) (int, *Error) {
 	start := at
-	for at < len(b) && classes[b[at]]&classToken != 0 {
+	for at < len(b) && httpmsg.Classes[b[at]]&httpmsg.ClassToken != 0 {
 		at++
 	}
 	if at-start > l.MethodBytes {
@@ -45,7 +45,7 @@ func parseLineParts(b []byte, at int, l *Limits, req *httpmsg.Request) (int, *Er
 	at++
 
 	start = at
-	for at < len(b) && classes[b[at]]&classTarget != 0 {
+	for at < len(b) && httpmsg.Classes[b[at]]&httpmsg.ClassTarget != 0 {
 		at++
 	}
 	if at == len(b) {
@@ -91,7 +91,7 @@ func parseOtherVersion(b []byte, req *httpmsg.Request) *Error {
 		c := b[i]
 		switch {
 		case i == digits || i == digits+2:
-			if classes[c]&classDigit == 0 {
+			if httpmsg.Classes[c]&httpmsg.ClassDigit == 0 {
 				return lineFault(c, errVersionForm)
 			}
 		case i == len(version10)-2:
@@ -101,7 +101,7 @@ func parseOtherVersion(b []byte, req *httpmsg.Request) *Error {
 			if v := string(b[:i]); v != version10[:i] && v != version11[:i] {
 				return errVersion
 			}
-			if isBlank(c) {
+			if httpmsg.IsBlank(c) {
 				return errVersionBlank
 			}
 			if c != '\r' {
@@ -158,7 +158,7 @@ func parseAbsolute(t []byte, req *httpmsg.Request) *Error {
 		end = len(rest)
 	}
 	req.Authority = rest[:end:end]
-	if e := checkAuthority(req.Authority); e != nil {
+	if e := httpmsg.CheckAuthority(req.Authority); e != nil {
 		return e
 	}
 	rest = rest[end:]

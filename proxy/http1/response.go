@@ -44,7 +44,7 @@ func (p *Parser) ParseResponse(b []byte, resp *ResponseHead, method []byte) (n i
 		p.Reset()
 	}
 	if e != nil {
-		return 0, e.upstream()
+		return 0, upstream(e)
 	}
 	return n, nil
 }
@@ -87,7 +87,7 @@ func parseStatusLine(b []byte, resp *ResponseHead) (int, *Error) {
 		case 'x':
 			ok = b[i] == '0' || b[i] == '1'
 		case 'd':
-			ok = classes[b[i]]&classDigit != 0
+			ok = httpmsg.Classes[b[i]]&httpmsg.ClassDigit != 0
 		}
 		if !ok {
 			return 0, errStatusLine
@@ -108,7 +108,7 @@ func parseStatusLine(b []byte, resp *ResponseHead) (int, *Error) {
 		return 0, errStatusLine
 	}
 	start := at
-	at = valueEnd(b, at)
+	at = httpmsg.ValueEnd(b, at)
 	if at < len(b) && b[at] != '\r' {
 		return 0, errReason
 	}

@@ -83,7 +83,7 @@ func (s *semantics) noteConnection(value []byte) {
 		} else {
 			value = nil
 		}
-		switch option = trimBlanks(option); {
+		switch option = httpmsg.TrimBlanks(option); {
 		case httpmsg.EqualFold(option, "close"):
 			s.seen |= optionClose
 		case httpmsg.EqualFold(option, "keep-alive"):
@@ -101,29 +101,12 @@ func (s *semantics) noteLength(value []byte) *Error {
 		return errLengthTwice
 	}
 	s.seen |= seenLength
-	n, ok := parseLength(value)
+	n, ok := httpmsg.ParseLength(value)
 	if !ok {
 		return errLength
 	}
 	s.length = n
 	return nil
-}
-
-// parseLength reads 1*DIGIT up to the largest int64.
-func parseLength(b []byte) (n int64, ok bool) {
-	if len(b) == 0 || len(b) > len("9223372036854775807") {
-		return 0, false
-	}
-	for _, c := range b {
-		if classes[c]&classDigit == 0 {
-			return 0, false
-		}
-		n = n*10 + int64(c-'0')
-		if n < 0 {
-			return 0, false
-		}
-	}
-	return n, true
 }
 
 func (s *semantics) noteCoding(value []byte) *Error {
@@ -144,8 +127,8 @@ func codingListFault(value []byte) *Error {
 	for rest, more := value, true; more; {
 		var coding []byte
 		coding, rest, more = bytes.Cut(rest, []byte{','})
-		coding = trimBlanks(coding)
-		if !isToken(coding) {
+		coding = httpmsg.TrimBlanks(coding)
+		if !httpmsg.IsToken(coding) {
 			return errCodingForm
 		}
 		if chunked {
@@ -229,7 +212,7 @@ func (s *semantics) finishHost(req *httpmsg.Request) *Error {
 		}
 		return nil
 	}
-	if e := checkAuthority(s.host); e != nil {
+	if e := httpmsg.CheckAuthority(s.host); e != nil {
 		return e
 	}
 	if req.Authority == nil {

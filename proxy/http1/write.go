@@ -157,7 +157,7 @@ func appendField(dst []byte, f *httpmsg.Field) []byte {
 
 // validField keeps CR, LF, NUL and their kin out of what we send.
 func validField(f *httpmsg.Field) bool {
-	return isToken(f.Name) && isValue(f.Value)
+	return httpmsg.IsToken(f.Name) && httpmsg.IsValue(f.Value)
 }
 
 // isFraming says that a field of this name is written by this package alone.

@@ -60,8 +60,8 @@ func AppendRequestHead(dst []byte, req *httpmsg.Request, base, host string) ([]b
 
 // writable says that a request line and Host can carry what is in req.
 func writable(req *httpmsg.Request) bool {
-	return isToken(req.Method) && validPath(req.Path) && isTarget(req.Query) &&
-		(len(req.Authority) == 0 || checkAuthority(req.Authority) == nil)
+	return httpmsg.IsToken(req.Method) && validPath(req.Path) && httpmsg.IsTarget(req.Query) &&
+		(len(req.Authority) == 0 || httpmsg.CheckAuthority(req.Authority) == nil)
 }
 
 // appendRequestFraming: RFC 9112, 6.
@@ -106,14 +106,5 @@ func appendOptions(dst []byte, req *httpmsg.Request, te bool) []byte {
 
 // validPath says that b is an absolute path or "*".
 func validPath(b []byte) bool {
-	return len(b) > 0 && (b[0] == '/' || string(b) == "*") && isTarget(b)
-}
-
-func isTarget(b []byte) bool {
-	for _, c := range b {
-		if classes[c]&classTarget == 0 {
-			return false
-		}
-	}
-	return true
+	return len(b) > 0 && (b[0] == '/' || string(b) == "*") && httpmsg.IsTarget(b)
 }

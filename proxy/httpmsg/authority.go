@@ -1,15 +1,24 @@
-package http1
+package httpmsg
 
 import (
 	"bytes"
 	"net/netip"
 )
 
-// checkAuthority says what is wrong with b as uri-host [":" port] of an http
+// What may be wrong with an authority.
+var (
+	errHostEmpty    = &Error{400, "empty host", "RFC 9110, 4.2.1"}
+	errHostName     = &Error{400, "invalid character in host", "RFC 9110, 7.2"}
+	errHostUserinfo = &Error{400, "userinfo in host", "RFC 9110, 4.2.4"}
+	errHostLiteral  = &Error{400, "invalid IP literal in host", "RFC 3986, 3.2.2"}
+	errHostPort     = &Error{400, "invalid port in host", "RFC 9110, 7.2"}
+)
+
+// CheckAuthority says what is wrong with b as uri-host [":" port] of an http
 // URI (RFC 9110, 4.2 and 7.2). It is stricter than RFC 3986 in registered names:
 // percent-encoding and sub-delims, which neither DNS nor a certificate can hold,
 // are refused.
-func checkAuthority(b []byte) *Error {
+func CheckAuthority(b []byte) *Error {
 	if len(b) == 0 {
 		return errHostEmpty
 	}
@@ -17,7 +26,7 @@ func checkAuthority(b []byte) *Error {
 		return checkLiteral(b)
 	}
 	i := 0
-	for i < len(b) && classes[b[i]]&classHost != 0 {
+	for i < len(b) && Classes[b[i]]&ClassHost != 0 {
 		i++
 	}
 	if i == len(b) {
@@ -63,7 +72,7 @@ func checkPort(b []byte) *Error {
 	}
 	port := 0
 	for _, c := range b {
-		if classes[c]&classDigit == 0 || port > 65535 {
+		if Classes[c]&ClassDigit == 0 || port > 65535 {
 			return errHostPort
 		}
 		port = port*10 + int(c-'0')
