@@ -31,10 +31,10 @@ func load(t testing.TB, s *Site, i int) (fromMemory bool) {
 
 func TestCacheBudget(t *testing.T) {
 	s := tenFiles(t, Options{CacheBytes: 350})
-	for i := range 10 {
-		load(t, s, i)
-		if s.cache.used > 350 || int(s.cache.used) != 100*len(s.cache.ring) {
-			t.Fatalf("%d bytes in %d files", s.cache.used, len(s.cache.ring))
+	for i := range 20 {
+		load(t, s, i/2)
+		if s.cache.used.Load() > 350 || int(s.cache.used.Load()) != 100*len(s.cache.ring) {
+			t.Fatalf("%d bytes in %d files", s.cache.used.Load(), len(s.cache.ring))
 		}
 	}
 	if len(s.cache.ring) != 3 {
@@ -42,15 +42,60 @@ func TestCacheBudget(t *testing.T) {
 	}
 }
 
-// What is asked for again stays, what is asked for once goes.
+// What is sent again stays, what was sent once goes.
 func TestCacheKeepsTheHot(t *testing.T) {
 	s := tenFiles(t, Options{CacheBytes: 300})
-	load(t, s, 0)
-	for i := 1; i < 10; i++ {
-		if !load(t, s, 0) {
-			t.Errorf("round %d: the hot file is gone", i)
-		}
+	for i := range 3 {
 		load(t, s, i)
+	}
+	for i := 3; i < 10; i++ {
+		for range 2 {
+			if !load(t, s, 0) {
+				t.Errorf("round %d: the hot file is gone", i)
+			}
+			load(t, s, i)
+		}
+		if e, _ := s.index.findFile([]byte("/" + itoa(i))); s.cache.kept[e].Load() == nil {
+			t.Errorf("round %d: what was asked for twice is not kept", i)
+		}
+	}
+}
+
+// A walk over all files, each asked for once, changes nothing once the budget is
+// spent.
+func TestCacheOutlastsAWalk(t *testing.T) {
+	s := tenFiles(t, Options{CacheBytes: 300})
+	for i := range 10 {
+		load(t, s, i)
+	}
+	for i := range 3 {
+		if !load(t, s, i) {
+			t.Errorf("file %d is gone", i)
+		}
+	}
+}
+
+// Being asked for twice counts within a round only.
+func TestCacheRounds(t *testing.T) {
+	files := map[string]string{}
+	for i := range 3 * roundMin {
+		files[itoa(i)] = "x"
+	}
+	s := newSite(t, Options{CacheBytes: 1}, files)
+	if resp := ask(s, "GET /0"); resp.Entry < 0 {
+		t.Fatal("there is room, and the content is not asked for")
+	} else {
+		s.Keep(resp.Entry, []byte("x"))
+	}
+	ask(s, "GET /1")
+	for i := range 2 * roundMin {
+		ask(s, "GET /"+itoa(2+i))
+	}
+	if resp := ask(s, "GET /1"); resp.Entry >= 0 {
+		t.Error("what was asked for long ago counts")
+	}
+	if resp := ask(s, "GET /1"); resp.Entry < 0 {
+		t.Error("what was asked for just now does not count")
 	}
 }
 
@@ -77,8 +122,8 @@ func TestKeepTwice(t *testing.T) {
 	for range 2 {
 		s.Keep(resp.Entry, []byte(strings.Repeat("1", 100)))
 	}
-	if s.cache.used != 100 || len(s.cache.ring) != 1 {
-		t.Errorf("%d bytes, %d files", s.cache.used, len(s.cache.ring))
+	if s.cache.used.Load() != 100 || len(s.cache.ring) != 1 {
+		t.Errorf("%d bytes, %d files", s.cache.used.Load(), len(s.cache.ring))
 	}
 }
 
@@ -105,7 +150,7 @@ func TestCacheShared(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	if s.cache.used > 350 {
-		t.Errorf("%d bytes are kept", s.cache.used)
+	if s.cache.used.Load() > 350 {
+		t.Errorf("%d bytes are kept", s.cache.used.Load())
 	}
 }

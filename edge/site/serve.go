@@ -204,7 +204,7 @@ func (s *Site) body(resp *httpmsg.Response, i int) (ok bool) {
 		return false
 	default:
 		resp.File, resp.Off = s.fd, e.off
-		if e.size <= s.cache.fileMax {
+		if s.cache.wants(i, e.size) {
 			resp.Entry = i
 		}
 	}

