@@ -41,3 +41,13 @@ func (s *Reactor) Advance(d time.Duration) {
 	s.Step()
 	s.Idle()
 }
+
+// NextDeadline moves the clock to the next deadline; false if there is none.
+func (s *Reactor) NextDeadline() bool {
+	next := s.wheel.Next()
+	if next == 0 {
+		return false
+	}
+	s.clock.now = max(s.clock.now, next)
+	return true
+}

@@ -32,8 +32,12 @@ func (s *Reactor) Listener(name string) *Listener {
 // Dial connects a new peer, from an address of its own.
 func (l *Listener) Dial() *Peer {
 	l.s.dialled++
-	n := l.s.dialled
-	return l.DialFrom(netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(n)}), uint16(1024+n%60000)))
+	return l.DialFrom(AddrOf(l.s.dialled))
+}
+
+// AddrOf is the nth of the addresses that peers come from.
+func AddrOf(n int) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(n)}), uint16(1024+n%60000))
 }
 
 // DialFrom connects a new peer from the address given.

@@ -35,14 +35,9 @@ type bufRing struct {
 	next int // first buffer never used
 	max  int
 
-	chain []held // what is held of each buffer, by buffer number
 	inUse []bool // ours: neither free nor lent
-}
-
-// held is a received buffer that waits for its socket to be read again.
-type held struct {
-	bytes int32
-	next  int32 // buffer number, noBuffer at the end
+	busy  int    // how many are
+	holds holds
 }
 
 // bufRingBytes is the memory a bufRing needs for its entries.
@@ -54,14 +49,14 @@ func bufRingBytes(o reactor.Options) int {
 const lentLeast = 32
 
 // newBufRing registers the ring; entries and mem are the memory for it.
-func newBufRing(r *ring, o reactor.Options, entries, mem []byte) (*bufRing, error) {
+func newBufRing(r *ring, o reactor.Options, pool *reactor.Buffers, entries, mem []byte) (*bufRing, error) {
 	b := &bufRing{
 		entries: unsafe.Slice((*giouring.BufAndRing)(unsafe.Pointer(&entries[0])), o.RecvLent),
 		size:    o.RecvBytes,
 		mem:     mem,
 		max:     o.RecvBuffers,
 		target:  min(lentLeast, o.RecvLent),
-		chain:   make([]held, 0, lentLeast),
+		holds:   holds{pool: pool},
 	}
 	reg := giouring.BufReg{
 		RingAddr:    uint64(uintptr(unsafe.Pointer(&entries[0]))),
@@ -74,8 +69,11 @@ func newBufRing(r *ring, o reactor.Options, entries, mem []byte) (*bufRing, erro
 	return b, nil
 }
 
-// bytes is the memory of a buffer.
+// bytes is the memory of a buffer, or of a copy.
 func (b *bufRing) bytes(id int) []byte {
+	if id >= b.max {
+		return b.holds.copies[id-b.max].mem
+	}
 	return b.mem[id*b.size : (id+1)*b.size : (id+1)*b.size]
 }
 
@@ -85,15 +83,21 @@ func (b *bufRing) took(id int) {
 		panic(fmt.Sprintf("BUG: kernel filled receive buffer %d, which it did not have", id))
 	}
 	b.inUse[id] = true
+	b.busy++
 	b.lent--
 }
 
-// put gives a buffer back.
+// put gives a buffer back, or a copy.
 func (b *bufRing) put(id int) {
+	if id >= b.max {
+		b.putCopy(id)
+		return
+	}
 	if id >= b.next || !b.inUse[id] {
 		panic(fmt.Sprintf("BUG: receive buffer %d given back twice", id))
 	}
 	b.inUse[id] = false
+	b.busy--
 	b.free = append(b.free, uint16(id))
 }
 
@@ -123,7 +127,6 @@ func (b *bufRing) pop() (int, bool) {
 		return 0, false
 	}
 	b.next++
-	b.chain = append(b.chain, held{})
 	b.inUse = append(b.inUse, false)
 	return b.next - 1, true
 }
@@ -154,26 +157,4 @@ func (b *bufRing) show() {
 	pair := (*[2]uint16)(unsafe.Pointer(&word))
 	pair[0], pair[1] = e.Bid, b.tail
 	atomic.StoreUint32((*uint32)(unsafe.Pointer(&e.Bid)), word)
-}
-
-// append puts buffer id with n bytes at the end of a chain of held buffers.
-func (b *bufRing) append(head, tail *int32, id int, n int) {
-	b.chain[id] = held{bytes: int32(n), next: noBuffer}
-	if *tail == noBuffer {
-		*head = int32(id)
-	} else {
-		b.chain[*tail].next = int32(id)
-	}
-	*tail = int32(id)
-}
-
-// shift takes the first buffer off a chain.
-func (b *bufRing) shift(head, tail *int32) (id, n int) {
-	id = int(*head)
-	h := b.chain[id]
-	*head = h.next
-	if h.next == noBuffer {
-		*tail = noBuffer
-	}
-	return id, int(h.bytes)
 }

@@ -133,7 +133,7 @@ func (r *Reactor) mapMemory() error {
 	r.fixed = (*fixed)(unsafe.Pointer(&r.pool.Reserve(int(unsafe.Sizeof(fixed{})))[0]))
 	r.slotMem = r.pool.Reserve(slots)
 	entries := r.pool.Reserve(bufRingBytes(o))
-	r.bufs, err = newBufRing(r.ring, o, entries, r.pool.Reserve(recv))
+	r.bufs, err = newBufRing(r.ring, o, r.pool, entries, r.pool.Reserve(recv))
 	return err
 }
 

@@ -105,7 +105,7 @@ func (r *Reactor) receivedBytes(sl *slot, id, n int) {
 	case c.want && c.heldHead == noBuffer:
 		r.deliver(sl, id, n)
 	default:
-		r.bufs.append(&c.heldHead, &c.heldTail, id, n)
+		r.bufs.hold(&c.heldHead, &c.heldTail, id, n)
 		if !c.want {
 			r.cancelReceive(sl)
 		}
