@@ -9,6 +9,7 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"math/big"
 	"sync"
 	"testing"
@@ -142,4 +143,8 @@ func testConfig(t testing.TB, kinds ...keyKind) *Config {
 	}
 	source.fallback = source.creds
 	return &Config{Certificates: source, NextProtos: []string{"h2", "http/1.1"}}
+}
+
+func pemCertificate(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
