@@ -9,9 +9,11 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"path/filepath"
 	"runtime"
+	"strconv"
 )
 
 // Config is what the operator decided. It is made by New and Flags, checked
@@ -28,6 +30,11 @@ type Config struct {
 	Dev       bool   // a development authority and certificate in StateDir
 	StateDir  string // what edge itself makes and keeps
 
+	ECHDir             string  // ECH key files; empty: no ECH
+	Relays             []Relay // where connections for names without a certificate go
+	RelayPublic        bool    // the public names of our ECH keys are relayed to themselves at 443
+	RelayProxyProtocol bool    // relay targets are told the client's address (PROXY protocol v2)
+
 	Workers int // reactors, each on its own thread
 
 	ReloadOnChange bool   // reload when the site's files change, not only at SIGHUP
@@ -37,6 +44,20 @@ type Config struct {
 	Limits   Limits
 	Timeouts Timeouts
 }
+
+// Relay says where connections go that are for Name and not for us.
+type Relay struct {
+	Name   string // as clients send it in SNI, in lower case
+	Target HostPort
+}
+
+// HostPort is a host name or IP address, and a port.
+type HostPort struct {
+	Host string
+	Port uint16
+}
+
+func (h HostPort) String() string { return net.JoinHostPort(h.Host, strconv.Itoa(int(h.Port))) }
 
 // New returns the defaults.
 func New() *Config {
@@ -91,6 +112,10 @@ func (c *Config) Check() error {
 
 func (c *Config) checkCertificates() error {
 	switch {
+	case c.RelayPublic && c.ECHDir == "":
+		return errors.New("--relay-public relays the public names of our ECH keys: add --ech DIR")
+	case c.CertDir == "" && !c.Dev && len(c.Relays) > 0 && c.Site == "":
+		return nil // a relay alone needs none
 	case c.CertDir == "" && !c.Dev:
 		return errors.New("no certificates: give --cert-dir DIR with PEM files, or --dev for a development certificate")
 	case c.CertDir != "" && c.Dev:

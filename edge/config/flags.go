@@ -14,6 +14,7 @@ func (c *Config) Flags() []Group {
 	return []Group{
 		{"Listening", c.listenFlags()},
 		{"Certificates", c.certificateFlags()},
+		{"Encrypted ClientHello and relay", c.echFlags()},
 		{"Process", c.processFlags()},
 		{"Logs", c.logFlags()},
 		{"Limits", c.limitFlags()},
@@ -41,6 +42,15 @@ func (c *Config) certificateFlags() *pflag.FlagSet {
 	fs.BoolVar(&c.StrictSNI, "strict-sni", c.StrictSNI, "refuse a name without a certificate (unrecognized_name)")
 	fs.BoolVar(&c.Dev, "dev", c.Dev, "make and use a development authority and certificate")
 	fs.Var((*pathValue)(&c.StateDir), "state-dir", "where edge keeps what it makes itself")
+	return fs
+}
+
+func (c *Config) echFlags() *pflag.FlagSet {
+	fs := newSet("ech")
+	fs.Var((*pathValue)(&c.ECHDir), "ech", "directory of ECH key files, made by `edge keys gen-ech`")
+	fs.Var(&relaysValue{&c.Relays}, "relay", "pass connections for NAME, which we hold no certificate for, on to HOST:PORT byte for byte: NAME=HOST:PORT; may be repeated")
+	fs.BoolVar(&c.RelayPublic, "relay-public", c.RelayPublic, "pass connections for the public names of our ECH keys on to those names, port 443")
+	fs.BoolVar(&c.RelayProxyProtocol, "relay-proxy-protocol", c.RelayProxyProtocol, "tell relay targets the client's address (PROXY protocol v2)")
 	return fs
 }
 

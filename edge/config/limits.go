@@ -34,6 +34,8 @@ type Timeouts struct {
 	Idle      time.Duration // between requests
 	Write     time.Duration // without the peer taking a single byte of an answer
 	Request   time.Duration // one request from its first byte to its answer's last; 0: no limit
+	Connect   time.Duration // to a relay's target
+	RelayIdle time.Duration // a relayed connection on which nothing moves
 	Drain     time.Duration // for requests in flight after SIGTERM
 }
 
@@ -144,6 +146,14 @@ var timeoutRows = []timeoutRow{
 	// whatever does not move.
 	{"request-timeout", func(t *Timeouts) *time.Duration { return &t.Request }, true, 0,
 		"longest a request may take as a whole; 0 for no limit"},
+	// Three tries of a SYN that is lost (1, 2 and 4 s), and no more: the client
+	// waits with us.
+	{"connect-timeout", func(t *Timeouts) *time.Duration { return &t.Connect }, false, 8 * time.Second,
+		"longest a relay's target may take to answer a connection"},
+	// What is relayed may be anything, long polls and WebSockets included: the
+	// server at its end knows better. This is for peers that vanished.
+	{"relay-idle-timeout", func(t *Timeouts) *time.Duration { return &t.RelayIdle }, false, 10 * time.Minute,
+		"longest pause on a relayed connection"},
 	// Below the grace period that service managers give before they kill.
 	{"drain", func(t *Timeouts) *time.Duration { return &t.Drain }, false, 25 * time.Second,
 		"longest that requests in flight may take after SIGTERM"},

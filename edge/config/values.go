@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -198,3 +199,48 @@ func (v *pathValue) Set(s string) error {
 }
 
 func (*pathValue) Type() string { return "DIR" }
+
+// relaysValue reads NAME=HOST:PORT, once for each name.
+type relaysValue struct{ to *[]Relay }
+
+func (v *relaysValue) Type() string { return "NAME=HOST:PORT" }
+
+func (v *relaysValue) String() string {
+	if v.to == nil {
+		return ""
+	}
+	var all []string
+	for _, r := range *v.to {
+		all = append(all, r.Name+"="+r.Target.String())
+	}
+	return strings.Join(all, ",")
+}
+
+func (v *relaysValue) Set(s string) error {
+	name, target, ok := strings.Cut(s, "=")
+	name = strings.ToLower(strings.TrimSuffix(name, "."))
+	if !ok || name == "" {
+		return errors.New("give NAME=HOST:PORT, such as public.example=192.0.2.1:443")
+	}
+	for _, r := range *v.to {
+		if r.Name == name {
+			return fmt.Errorf("%s is relayed to %s already", name, r.Target)
+		}
+	}
+	to, err := parseHostPort(target)
+	if err != nil {
+		return err
+	}
+	*v.to = append(*v.to, Relay{name, to})
+	return nil
+}
+
+// parseHostPort reads HOST:PORT with HOST a name or an IP address.
+func parseHostPort(s string) (HostPort, error) {
+	host, text, err := net.SplitHostPort(s)
+	port, perr := strconv.ParseUint(text, 10, 16)
+	if err != nil || perr != nil || host == "" || port == 0 {
+		return HostPort{}, fmt.Errorf("%q: give HOST:PORT, such as origin.example:443 or [2001:db8::1]:443", s)
+	}
+	return HostPort{host, uint16(port)}, nil
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"edge/ech"
 	"edge/edge/reactor"
 )
 
@@ -55,9 +56,11 @@ func (l *accessLog) flush() {
 //	id        of the request, 32 hexadecimal digits
 //	peer      address and port
 //	sni, tls, suite, group, resumed   of the connection; left out without TLS
+//	ech, outer   none, rejected or accepted; with the name in the outer hello
 //	host, method, path, proto         of the request
-//	status, bytes   of the answer; bytes is what went to the kernel, TLS included
-//	us        from the request's head to the last byte handed to the kernel, µs
+//	status, bytes   of the answer; bytes of its body that were put out
+//	us        from the request's head to the answer's last byte put out, µs
+//	cut       true when the answer did not end as it should
 func (w *worker) appendLine(b []byte, c *conn, x *exchange) []byte {
 	took := w.r.Now().Sub(x.started)
 	b = append(b, `{"time":"`...)
@@ -74,6 +77,10 @@ func (w *worker) appendLine(b []byte, c *conn, x *exchange) []byte {
 		b = append(append(b, info.Suite.String()...), `","group":"`...)
 		b = append(append(b, info.Group.String()...), `","resumed":`...)
 		b = strconv.AppendBool(b, info.Resumed)
+		b = append(append(append(b, `,"ech":"`...), info.ECH.String()...), '"')
+		if info.ECH == ech.Accepted {
+			b = appendField(b, "outer", []byte(info.PublicName))
+		}
 	}
 	b = appendField(b, "host", x.req.Authority)
 	b = appendField(b, "method", x.req.Method)
@@ -83,7 +90,7 @@ func (w *worker) appendLine(b []byte, c *conn, x *exchange) []byte {
 	b = append(b, `","status":`...)
 	b = strconv.AppendInt(b, int64(x.resp.Status), 10)
 	b = append(b, `,"bytes":`...)
-	b = strconv.AppendInt(b, x.wire, 10)
+	b = strconv.AppendInt(b, x.bodyBytes, 10)
 	b = append(b, `,"us":`...)
 	b = strconv.AppendInt(b, took.Microseconds(), 10)
 	if x.cut {

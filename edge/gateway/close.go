@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"net/netip"
 
 	"edge/edge/reactor"
 	"edge/tlsstack"
@@ -122,16 +123,21 @@ func (c *conn) closed() {
 	c.release(&c.out)
 	c.release(&c.sending)
 	c.tls.Release()
-	c.w.forget(c)
+	c.w.leaveBooks(c.peer)
+	c.w.recycle(c)
 }
 
-// forget takes a closed connection off the worker's books.
-func (w *worker) forget(c *conn) {
-	w.open--
-	w.bySource.leave(c.peer.Addr())
+// recycle keeps a connection that is over to be used again.
+func (w *worker) recycle(c *conn) {
 	if !c.dirty && !c.starved && len(w.idle) < idleConnsMax {
 		w.idle = append(w.idle, c)
 	}
+}
+
+// leaveBooks takes a client connection that is closed off the worker's books.
+func (w *worker) leaveBooks(peer netip.AddrPort) {
+	w.open--
+	w.bySource.leave(peer.Addr())
 	if w.draining && w.open == 0 {
 		w.r.Stop()
 	}

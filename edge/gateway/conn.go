@@ -16,6 +16,7 @@ const (
 	stageHello     stage = iota // the ClientHello is not whole yet
 	stageHandshake              // our flight is out, the client's Finished is not here
 	stageOpen                   // requests and responses
+	stageRelayed                // the hello is for another server: raw bytes are all there is
 	stageClosing                // the last bytes are on their way out
 	stageLingering              // FIN is sent; what still comes is dropped
 	stageClosed                 // given up; only completions are awaited
@@ -39,7 +40,8 @@ type conn struct {
 	notified  bool // close_notify is in the output
 	unsent    int  // answers since the last Send was over
 
-	gen *localGen // held during the handshake
+	gen *localGen    // held during the handshake
+	to  *relayTarget // of stageRelayed
 	tls tlsstack.Conn
 
 	raw     int    // stageHello: bytes of in that the machine has consumed
@@ -107,6 +109,12 @@ func (c *conn) receivedTLS(b []byte) {
 	rest := c.consume(work)
 	if c.stage >= stageClosing {
 		c.release(&c.in)
+		return
+	}
+	if c.stage == stageRelayed {
+		if kept || c.stash(b) {
+			c.startRelay()
+		}
 		return
 	}
 	if c.stage == stageHello {

@@ -21,14 +21,20 @@ type exchange struct {
 	at       int64  // body bytes put out, of the whole or of the part
 	keep     []byte // what was read so far of a file that the site wants to keep
 
-	id      requestID
-	started reactor.Instant
-	wire    int64 // bytes handed to the kernel
-	cut     bool  // the answer did not end as it should
+	id        requestID
+	started   reactor.Instant
+	bodyBytes int64 // of the answer, put out
+	cut       bool  // the answer did not end as it should
 }
 
 // wantsBody says whether the request body is wanted now.
 func (x *exchange) wantsBody() bool { return !x.bodyEnd }
+
+// advance notes n body bytes that were put out.
+func (x *exchange) advance(n int) {
+	x.at += int64(n)
+	x.bodyBytes += int64(n)
+}
 
 func (w *worker) newExchange() *exchange {
 	if n := len(w.exchanges); n > 0 {

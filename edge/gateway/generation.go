@@ -19,6 +19,7 @@ type generation struct {
 	site   *site.Site // of shared; nil: none, a page says what to do
 	certs  *certificates
 	tls    *tlsstack.Config
+	relays map[string]*relayTarget // by the name in the (outer) hello
 	shared *openSite
 	users  atomic.Int64
 }
@@ -31,14 +32,12 @@ type openSite struct {
 	generations atomic.Int64
 }
 
-func newGeneration(number int64, s *openSite, certs *certificates, tls *tlsstack.Config) *generation {
-	g := &generation{number: number, shared: s, certs: certs, tls: tls}
+// serve has g serve the site s; nil for none.
+func (g *generation) serve(s *openSite) {
 	if s != nil {
 		s.generations.Add(1)
-		g.site = s.Site
+		g.shared, g.site = s, s.Site
 	}
-	g.users.Add(1) // whoever makes it
-	return g
 }
 
 func (g *generation) take() { g.users.Add(1) }
@@ -60,12 +59,14 @@ type localGen struct {
 }
 
 // holds says whether there is a certificate for a name in normal form.
-func (g *generation) holds(name []byte) bool { return g.certs.snapshot.Match(name) != nil }
+func (g *generation) holds(name []byte) bool {
+	return g.certs.snapshot != nil && g.certs.snapshot.Match(name) != nil
+}
 
 // certificates lets the handshake choose from a snapshot. The credentials stand
 // in parallel to the snapshot's entries.
 type certificates struct {
-	snapshot *certstore.Snapshot
+	snapshot *certstore.Snapshot // nil: there are no certificates, all is relayed
 	byPair   []*tlsstack.Credential
 	byEntry  [][]*tlsstack.Credential
 }
@@ -98,11 +99,19 @@ func newCertificates(snap *certstore.Snapshot, before *certificates) (*certifica
 
 // Credentials implements tlsstack.CertificateSource.
 func (c *certificates) Credentials(name []byte) []*tlsstack.Credential {
+	if c.snapshot == nil {
+		return nil
+	}
 	return c.of(c.snapshot.Match(name))
 }
 
 // Default implements tlsstack.CertificateSource.
-func (c *certificates) Default() []*tlsstack.Credential { return c.of(c.snapshot.Default()) }
+func (c *certificates) Default() []*tlsstack.Credential {
+	if c.snapshot == nil {
+		return nil
+	}
+	return c.of(c.snapshot.Default())
+}
 
 func (c *certificates) of(e *certstore.Entry) []*tlsstack.Credential {
 	if e == nil {

@@ -18,6 +18,10 @@ func (c *conn) start() {
 // or is done. False: the connection is over.
 func (c *conn) advance() bool {
 	if c.stage == stageHello && c.tls.Wait() == tlsstack.WaitDecision {
+		if to := c.relayTargetOf(); to != nil {
+			c.relayTo(to)
+			return false
+		}
 		if err := c.tls.Continue(c.w.wall); err != nil {
 			c.failTLS(err)
 			return false

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"edge/certstore"
+	"edge/ech"
 	"edge/edge/site"
 	"edge/tlsstack"
 )
@@ -15,6 +16,10 @@ import (
 // over from it. With keepSite its site is served on.
 func (s *server) load(previous *generation, keepSite bool) (*generation, error) {
 	certs, err := s.loadCertificates(previous)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := s.loadKeys(previous)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +33,29 @@ func (s *server) load(previous *generation, keepSite bool) (*generation, error) 
 			return nil, err
 		}
 	}
-	return newGeneration(number, open, certs, s.tlsConfig(certs)), nil
+	g := &generation{number: number, certs: certs, relays: s.relayTargets(keys), tls: s.tlsConfig(certs, keys)}
+	g.serve(open)
+	g.take() // for whoever asked
+	return g, nil
+}
+
+// loadKeys reads the ECH keys; nil without a directory. At the start bad files
+// are named and the others serve; later the keys in service are worth more.
+func (s *server) loadKeys(previous *generation) (*ech.Set, error) {
+	if s.cfg.ECHDir == "" {
+		return nil, nil
+	}
+	set, err := ech.LoadDir(os.DirFS(s.cfg.ECHDir))
+	if err != nil && (set == nil || previous != nil) {
+		return nil, fmt.Errorf("--ech %s: %w", s.cfg.ECHDir, err)
+	}
+	if err != nil {
+		s.log.Printf("--ech %s: %v", s.cfg.ECHDir, err)
+	}
+	if len(set.Keys()) == 0 {
+		return nil, fmt.Errorf("--ech %s holds no usable ECH key: make one with `edge keys gen-ech`", s.cfg.ECHDir)
+	}
+	return set, nil
 }
 
 // openSite opens the tar file or the directory; nil without one.
@@ -60,6 +87,9 @@ func (s *server) openSite() (*openSite, error) {
 
 // loadCertificates reads the certificate directory.
 func (s *server) loadCertificates(previous *generation) (*certificates, error) {
+	if s.cfg.CertDir == "" {
+		return &certificates{}, nil
+	}
 	var before *certificates
 	var snapshot *certstore.Snapshot
 	if previous != nil {
@@ -93,9 +123,10 @@ func (s *server) logCertificates(r *certstore.Report) {
 }
 
 // tlsConfig is the TLS side of a generation.
-func (s *server) tlsConfig(certs *certificates) *tlsstack.Config {
+func (s *server) tlsConfig(certs *certificates, keys *ech.Set) *tlsstack.Config {
 	return &tlsstack.Config{
 		Certificates:  certs,
+		ECH:           keys,
 		Tickets:       s.tickets,
 		NextProtos:    []string{"http/1.1"},
 		StrictSNI:     s.cfg.StrictSNI,

@@ -192,7 +192,7 @@ func (c *conn) startSend() {
 func (c *conn) sendAtOnce() bool {
 	n := c.w.r.TrySend(c.sock, c.out)
 	if n == len(c.out) {
-		c.wrote(n)
+		c.unsent = 0
 		c.release(&c.out)
 		return true
 	}
@@ -201,17 +201,9 @@ func (c *conn) sendAtOnce() bool {
 	return false
 }
 
-// wrote notes n bytes that the kernel has taken.
-func (c *conn) wrote(n int) {
-	c.unsent = 0
-	if c.x != nil {
-		c.x.wire += int64(n)
-	}
-}
-
 // wasSent implements endpoint: it goes on after a Send.
 func (c *conn) wasSent(err error) {
-	c.wrote(len(c.sending))
+	c.unsent = 0
 	c.release(&c.sending)
 	if c.stage == stageClosed {
 		return

@@ -72,7 +72,7 @@ func (c *conn) putHead(x *exchange) bool {
 	if x.resp.Bytes != nil && !x.resp.NoBody {
 		n := min(len(x.resp.Bytes), c.recordMax()-(len(c.out)-start))
 		c.out = append(c.out, x.resp.Bytes[:n]...)
-		x.at = int64(n)
+		x.advance(n)
 	}
 	c.endRecord(r)
 	x.headDone = true
@@ -162,7 +162,7 @@ func (c *conn) putBytes(x *exchange, b []byte) bool {
 			return false
 		}
 		c.write(left[:n])
-		x.at += int64(n)
+		x.advance(n)
 	}
 	return true
 }
@@ -224,7 +224,7 @@ func (c *conn) fileRead(n int, err error) {
 		c.abort()
 		return
 	}
-	x.at += int64(n)
+	x.advance(n)
 	c.produce()
 	c.resume()
 }

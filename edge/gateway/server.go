@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"runtime"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"edge/edge/reactor"
 	"edge/edge/service"
 	"edge/proxy/http1"
+	"edge/proxy/resolve"
 	"edge/tlsstack"
 )
 
@@ -44,6 +46,9 @@ type server struct {
 	gen        atomic.Pointer[generation]
 	logs       *logFile // nil: there is no access log
 	notify     *service.Notifier
+	resolver   *resolve.Resolver
+	addresses  []netip.AddrPort    // that we listen on
+	local      map[netip.Addr]bool // addresses of this machine
 
 	certsChanged  chan struct{}
 	reloads       atomic.Int64
@@ -65,6 +70,9 @@ func Serve(ctx context.Context, o Options) error {
 	if s.tickets, err = tlsstack.NewTicketKeys(s.rand); err != nil {
 		return err
 	}
+	background, end := context.WithCancel(context.Background())
+	defer end()
+	s.resolver = resolve.New(background, resolve.System("/etc/hosts", "/etc/resolv.conf"), func(line string) { s.log.Printf("%s", line) })
 	gen, err := s.load(nil, false)
 	if err != nil {
 		return err
@@ -74,6 +82,9 @@ func Serve(ctx context.Context, o Options) error {
 	places, err := s.listenAll(o.Getenv)
 	if err != nil {
 		return err
+	}
+	for _, p := range places {
+		s.addresses = append(s.addresses, p.addr)
 	}
 	if s.logs, err = openLogFile(s.cfg.AccessLog, o.Out, s.log); err != nil {
 		closeAll(places)
@@ -98,6 +109,7 @@ func newServer(o Options) *server {
 			TrailerBytes:     http1.DefaultLimits.TrailerBytes,
 			BodyBytes:        l.BodyBytes,
 		},
+		local:        localAddresses(),
 		stats:        make([]stats, o.Config.Workers),
 		notify:       service.NewNotifier(o.Getenv),
 		certsChanged: make(chan struct{}, 1),

@@ -49,11 +49,12 @@ func newBench(t *testing.T, o benchOptions) *bench {
 	}
 	b.sim = sim.New(t, o.sim)
 	b.s = newServer(Options{Config: cfg, Out: io.Discard, Log: NewLog(b.log), Getenv: func(string) string { return "" }})
-	var shared *openSite
+	g := &generation{number: 1, certs: &certificates{}}
 	if !o.noSite {
-		shared = &openSite{Site: openFiles(t, b.files)}
+		g.serve(&openSite{Site: openFiles(t, b.files)})
 	}
-	b.s.gen.Store(newGeneration(1, shared, nil, nil))
+	g.take()
+	b.s.gen.Store(g)
 	b.w = newWorker(b.s, 0, b.sim)
 	b.sim.Attach(b.w)
 	b.plain = b.sim.Listener("plain")

@@ -14,6 +14,9 @@ type stats struct {
 	requests     atomic.Int64
 	badRequests  atomic.Int64
 	timeouts     atomic.Int64
+	relayed      atomic.Int64 // connections passed on
+	relayFailed  atomic.Int64 // of those, the target was not reached
+	relayBytes   atomic.Int64 // both ways, of relays that are over
 	cutShort     atomic.Int64
 	noBuffer     atomic.Int64 // connections ended for want of a buffer
 	starved      atomic.Int64 // times a connection waited for a buffer

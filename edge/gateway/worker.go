@@ -22,8 +22,9 @@ type worker struct {
 	idle      []*conn    // conns to use again, at most idleConnsMax
 	open      int        // client connections
 
-	dirty   []*conn // have output to flush at the end of the turn
-	starved []*conn // want a buffer, oldest first
+	dirty   []*conn      // have output to flush at the end of the turn
+	starved []*conn      // want a buffer, oldest first
+	relays  []*relaySide // have bytes to send at the end of the turn
 
 	inputReserve int // bytes of buffers that large output leaves alone
 	bySource     sources
@@ -208,6 +209,10 @@ func (w *worker) TurnEnd() {
 		w.dirty[i].flush()
 	}
 	w.dirty = w.dirty[:0]
+	for _, s := range w.relays {
+		s.pump()
+	}
+	w.relays = w.relays[:0]
 	w.feedStarved()
 	w.tick()
 }

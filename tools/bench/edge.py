@@ -16,7 +16,7 @@ BINARY = pathlib.Path(__file__).resolve().parents[2] / "bin" / "edge"
 
 class Edge(Server):
     name = "edge"
-    supports = frozenset(["static"])
+    supports = frozenset(["static", "relay"])
 
     @property
     def binary(self):
@@ -29,6 +29,9 @@ class Edge(Server):
         return w.kind in self.supports and not w.h2
 
     def command(self, env, w):
+        if w.kind == "relay":
+            return [self.binary, "serve", "--workers", "1", "--listen", f"{env.host}:{env.port}",
+                    "--relay", f"localhost={env.relay_a}", "--relay", f"public.example={env.relay_b}"]
         certs, site = env.dir / "certs", env.dir / "site.tar"
         certs.mkdir(exist_ok=True)
         shutil.copy(env.cert, certs / "bench.pem")
