@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Load reads a certificate directory. previous is the snapshot in service, nil
@@ -20,21 +22,24 @@ func Load(dir string, previous *Snapshot, now time.Time) (*Snapshot, *Report, er
 	dir = filepath.Clean(dir)
 	w, err := scan(dir)
 	if err != nil {
-		return nil, nil, directoryError(dir, err)
+		bad := directoryFault(err)
+		return nil, nil, fmt.Errorf("%s: %s; %s", dir, bad.what, bad.fix)
 	}
 	s := build(dir, w, previous, now)
 	return s, newReport(previous, s), nil
 }
 
-// directoryError says in words why a directory cannot be read.
-func directoryError(dir string, err error) error {
+// directoryFault says why a directory cannot be read.
+func directoryFault(err error) *fault {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("certificate directory %s does not exist: create it, or name another (%w)", dir, err)
+		return &fault{"the certificate directory does not exist", "create it, or name another"}
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("certificate directory %s cannot be read by this user: see to its mode and those of its parents (%w)", dir, err)
+		return &fault{"the certificate directory cannot be read by this user", "see to its mode and those of its parents"}
+	case errors.Is(err, unix.ENOTDIR):
+		return &fault{"not a directory", "name the directory the certificate and key files are in"}
 	}
-	return fmt.Errorf("certificate directory %s: %w", dir, err)
+	return &fault{fmt.Sprintf("the certificate directory cannot be read (%v)", err), "see to the disk or the mount"}
 }
 
 // build makes a snapshot of what a walk found.
@@ -45,7 +50,7 @@ func build(dir string, w *walk, previous *Snapshot, now time.Time) *Snapshot {
 	files := newReader().readAll(w.found, previous.files)
 	a := &assembly{dir: dir, files: files, previous: previous, now: now}
 	a.assemble()
-	s := &Snapshot{dir: dir, files: files, pairs: a.finish()}
+	s := &Snapshot{dir: dir, files: files, pairs: a.finish(), number: numbers.Add(1), follows: previous.number}
 	s.index(now)
 	s.dateProblems(a)
 	s.problems = a.sortedProblems()

@@ -233,7 +233,14 @@ func (p *Pair) equal(q *Pair) bool {
 
 // dirOf returns the directory part of a path as scan makes them.
 func dirOf(path string) string {
-	return path[:max(0, strings.LastIndexByte(path, '/'))]
+	switch i := strings.LastIndexByte(path, '/'); i {
+	case -1:
+		return "."
+	case 0:
+		return "/"
+	default:
+		return path[:i]
+	}
 }
 
 // sortedProblems returns the problems in the order of files.

@@ -4,6 +4,7 @@ package certstore
 
 import (
 	"crypto"
+	"sync/atomic"
 	"time"
 )
 
@@ -39,9 +40,9 @@ func (k KeyKind) String() string {
 type Pair struct {
 	// Index is the pair's place in Snapshot.Pairs: dense, from 0.
 	Index int
-	// PreviousIndex is the place in the previous snapshot of a pair with the very
-	// same chain, key and staple, so that what was derived from it can be kept;
-	// -1 when there is none.
+	// PreviousIndex is the place in the snapshot that this one follows (see
+	// Snapshot.Follows) of a pair with the very same chain, key and staple, so that
+	// what was derived from it can be kept; -1 when there is none.
 	PreviousIndex int
 	// Kept says that the files no longer make this pair and that it was taken over
 	// from the previous snapshot.
@@ -89,10 +90,19 @@ type Snapshot struct {
 	problems []Problem
 	files    []fileRecord // by path; what the next load need not read again
 	next     time.Time    // when a validity period begins or ends; zero for never
+	number   uint64       // of all snapshots of the process
+	follows  uint64       // number of the previous one, 0 for none
 }
+
+// numbers counts the snapshots of the process.
+var numbers atomic.Uint64
 
 // Dir returns the directory the snapshot was loaded from.
 func (s *Snapshot) Dir() string { return s.dir }
+
+// Follows says whether old was the previous snapshot when s was loaded, so that
+// PreviousIndex speaks of it.
+func (s *Snapshot) Follows(old *Snapshot) bool { return old != nil && s.follows == old.number }
 
 // Len returns the number of pairs.
 func (s *Snapshot) Len() int { return len(s.pairs) }
