@@ -95,7 +95,7 @@ func (f *Forwarder) goesOn(field *httpmsg.Field, req *httpmsg.Request, front *Fr
 	case te:
 		// RFC 9110, 10.1.4. Trailers we pass on; codings of the next hop are
 		// not the client's business.
-		if !listHas(field.Value, "trailers") || f.options.has(field.Name) {
+		if !listHas(field.Value, "trailers") {
 			return false
 		}
 		field.Value = trailersValue

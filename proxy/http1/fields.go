@@ -7,7 +7,7 @@ import "edge/proxy/httpmsg"
 // Fields that this package must understand are noted in s.
 //
 //	field-line = field-name ":" OWS field-value OWS CRLF (RFC 9112, 5)
-func parseFields(b []byte, at, max int, h *httpmsg.Header, s *semantics) (int, *Error) {
+func parseFields(b []byte, at, most int, h *httpmsg.Header, s *semantics) (int, *Error) {
 	fields := h.Fields
 	for {
 		start := at
@@ -37,12 +37,13 @@ func parseFields(b []byte, at, max int, h *httpmsg.Header, s *semantics) (int, *
 		if b[at] != '\r' || b[at+1] != '\n' {
 			return 0, valueFault(b[at])
 		}
-		value := b[start:at:at]
-		for len(value) > 0 && httpmsg.IsBlank(value[len(value)-1]) {
-			value = value[:len(value)-1]
+		end := at
+		for end > start && httpmsg.IsBlank(b[end-1]) {
+			end--
 		}
-		at += 2
-		if len(fields) >= max {
+		value := b[start:end:end]
+		at += len("\r\n")
+		if len(fields) >= most {
 			return 0, errFields
 		}
 		fields = append(fields, httpmsg.Field{Name: name, Value: value})

@@ -86,32 +86,39 @@ func lineFault(c byte, otherwise *Error) *Error {
 // parseOtherVersion looks at the version and line end in b, which is anything
 // but HTTP/1.1 and CRLF. It is nil if b is HTTP/1.0, or a part of either.
 func parseOtherVersion(b []byte, req *httpmsg.Request) *Error {
-	const digits = len("HTTP/")
-	for i := 0; i < len(version10) && i < len(b); i++ {
-		c := b[i]
-		switch {
-		case i == digits || i == digits+2:
-			if httpmsg.Classes[c]&httpmsg.ClassDigit == 0 {
-				return lineFault(c, errVersionForm)
-			}
-		case i == len(version10)-2:
-			if string(b[:i]) == "HTTP/2.0" && string(req.Method) == "PRI" && string(req.Target) == "*" {
-				return ErrHTTP2Preface
-			}
-			if v := string(b[:i]); v != version10[:i] && v != version11[:i] {
-				return errVersion
-			}
-			if httpmsg.IsBlank(c) {
-				return errVersionBlank
-			}
-			if c != '\r' {
-				return lineFault(c, errVersionForm)
-			}
-		case i == len(version10)-1 && c != '\n':
-			return errBareCR
-		case c != version10[i]:
-			return lineFault(c, errVersionForm)
+	const form = "HTTP/d.d"
+	for i := 0; i < len(form) && i < len(b); i++ {
+		ok := b[i] == form[i]
+		if form[i] == 'd' {
+			ok = httpmsg.Classes[b[i]]&httpmsg.ClassDigit != 0
 		}
+		if !ok {
+			return lineFault(b[i], errVersionForm)
+		}
+	}
+	if len(b) <= len(form) {
+		return nil
+	}
+	switch string(b[:len(form)]) {
+	case version10[:len(form)], version11[:len(form)]:
+		return versionEnd(b[len(form):])
+	case "HTTP/2.0":
+		if string(req.Method) == "PRI" && string(req.Target) == "*" {
+			return ErrHTTP2Preface
+		}
+	}
+	return errVersion
+}
+
+// versionEnd looks at what follows a version: at least one byte.
+func versionEnd(b []byte) *Error {
+	switch {
+	case httpmsg.IsBlank(b[0]):
+		return errVersionBlank
+	case b[0] != '\r':
+		return lineFault(b[0], errVersionForm)
+	case len(b) > 1 && b[1] != '\n':
+		return errBareCR
 	}
 	return nil
 }
