@@ -94,7 +94,7 @@ func TestNoMachinePaths(t *testing.T) {
 
 // vectorFacts is what a folder of vectors must tell, and words that show it does.
 var vectorFacts = map[string][]string{
-	"where they come from":   {"origin", "for this project"},
+	"where they come from":   {"origin", "for this project", " from "},
 	"their licence":          {"licen"},
 	"how to make them again": {"refresh", "recorded"},
 }

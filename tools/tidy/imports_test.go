@@ -17,7 +17,7 @@ import (
 // what testRules adds.
 const importRules = `
 	NONE
-	< tlsstack/wire, tlsstack/record, certstore, certstore/dev, proxy/httpmsg, proxy/relay, proxy/proxyproto;
+	< tlsstack/wire, tlsstack/record, certstore, certstore/dev, proxy/httpmsg, proxy/relay, proxy/proxyproto, proxy/resolve;
 
 	NONE
 	< bpfvm/isa, bpfvm/amd64, edge/config, edge/reactor;
@@ -58,6 +58,10 @@ const importRules = `
 	edge/cmd, edge/config, edge/gateway, edge/reactor, edge/reactor/uring, edge/reactor/epoll, edge/service
 	< edge;
 
+	# What every reactor must do; the real one runs it from its own tests.
+	edge/reactor, edge/reactor/sim
+	< edge/reactor/reactortest;
+
 	# Measuring the reactor alone.
 	edge/reactor, edge/reactor/uring
 	< edge/reactor/uring/echobench;
@@ -77,6 +81,9 @@ const testRules = `
 	# The gateway's tests run it whole, on every reactor.
 	edge/reactor/uring, edge/reactor/epoll
 	< edge/gateway;
+
+	edge/reactor/reactortest
+	< edge/reactor/uring, edge/reactor/epoll;
 `
 
 type rule struct{ may, who []string }
