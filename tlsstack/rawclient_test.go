@@ -119,7 +119,9 @@ func (c *rawClient) pump() error {
 		}
 		n, plain, err := c.conn.Receive(c.now, c.stream)
 		c.plain = append(c.plain, plain...)
-		c.stream = c.stream[n:]
+		if c.stream = c.stream[n:]; len(c.stream) == 0 {
+			c.stream = nil
+		}
 		if err != nil {
 			return err
 		}
@@ -133,7 +135,7 @@ func (c *rawClient) pump() error {
 func (c *rawClient) records(t record.ContentType, content []byte, split int) []byte {
 	var out []byte
 	for first := true; first || len(content) > 0; first = false {
-		n := len(content)
+		n := min(len(content), record.PlaintextMax)
 		if split > 0 {
 			n = min(split, n)
 		}

@@ -89,6 +89,7 @@ func TestKeyUpdateFlood(t *testing.T) {
 			c.must(c.sendKeyUpdate(true))
 			c.read()
 			c.must(c.send(record.ApplicationData, make([]byte, 16384)))
+			c.plain, c.flight = nil, nil
 		}
 		c.talk()
 	})
