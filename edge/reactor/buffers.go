@@ -168,13 +168,15 @@ func (p *Buffers) unlink(i int32) {
 }
 
 // Trim gives the kernel back the pages of chunks that nothing was cut from since
-// the last Trim. A reactor calls it every few seconds while there is work.
-func (p *Buffers) Trim() {
+// the last Trim; more says that another Trim may find some. A reactor calls it
+// every few seconds while there is work.
+func (p *Buffers) Trim() (more bool) {
 	for _, i := range p.empty[p.cold:max(p.idle, p.cold)] {
 		_ = unix.Madvise(p.arena[int(i)*chunkBytes:int(i+1)*chunkBytes], unix.MADV_DONTNEED)
 	}
 	p.cold = max(p.idle, p.cold)
 	p.idle = len(p.empty)
+	return p.idle > p.cold
 }
 
 // Holds says that b lies in the pool's memory.

@@ -255,12 +255,12 @@ func testFewBuffers(t *testing.T, make Make) {
 		g.pumps = append(g.pumps, &pump{p: b.dial(), out: pattern(i, each)})
 	}
 	b.until("the connections that are read", func() bool {
-		return g.turn(func(i int) bool { return i%2 == 0 }) && len(b.order) == connections
+		return g.turn(b, func(i int) bool { return i%2 == 0 }) && len(b.order) == connections
 	})
 	for i := 1; i < connections; i += 2 {
 		echo(b.order[i])
 	}
-	b.until("the connections that were paused", func() bool { return g.turn(func(int) bool { return true }) })
+	b.until("the connections that were paused", func() bool { return g.turn(b, func(int) bool { return true }) })
 	for i, u := range g.pumps {
 		if !bytes.Equal(u.in, pattern(i, each)) {
 			t.Fatalf("connection %d got back %s", i, short(u.in))
@@ -270,7 +270,8 @@ func testFewBuffers(t *testing.T, make Make) {
 	b.until("all closed", func() bool { return b.allClosed() })
 }
 
-// group is many pumps, of which some are turned at a time.
+// group is many pumps, of which those that have something to do are turned, some
+// at a time.
 type group struct {
 	pumps []*pump
 	each  int // bytes that each is to get back
@@ -278,11 +279,11 @@ type group struct {
 }
 
 // turn turns the next few, and says whether those wanted have all their bytes.
-func (g *group) turn(wanted func(i int) bool) bool {
-	for range min(32, len(g.pumps)) {
+func (g *group) turn(b *bench, wanted func(i int) bool) bool {
+	for moved, n := 0, 0; n < len(g.pumps) && moved < 32; n++ {
 		g.at = (g.at + 1) % len(g.pumps)
-		if u := g.pumps[g.at]; len(u.in) < g.each {
-			u.turn()
+		if g.at < len(b.order) && g.pumps[g.at].step(b.get(b.order[g.at]).sentBytes) {
+			moved++
 		}
 	}
 	for i, u := range g.pumps {

@@ -16,6 +16,8 @@ type socket struct {
 	ended     bool
 	endErr    error
 	sent      int
+	sentBytes int // of Sends that succeeded
+	sendBytes int // of the Send in flight
 	sendErr   error
 	sending   bool
 	connected bool
@@ -119,7 +121,8 @@ func (b *bench) get(s reactor.Sock) *socket {
 
 // send sends data, and does not wait.
 func (b *bench) send(s reactor.Sock, data []byte) {
-	b.get(s).sending = true
+	k := b.get(s)
+	k.sending, k.sendBytes = true, len(data)
 	b.r.Send(s, data)
 }
 
@@ -187,10 +190,11 @@ func (b *bench) Received(s reactor.Sock, data []byte, id reactor.BufID) bool {
 	if len(data) == 0 || k.ended {
 		b.t.Errorf("Received %d bytes, after the end: %v", len(data), k.ended)
 	}
-	k.got = append(k.got, data...)
 	if k.echo {
 		k.pending = append(k.pending, data...)
 		b.echoing[s] = true
+	} else {
+		k.got = append(k.got, data...)
 	}
 	if b.onReceived != nil {
 		return b.onReceived(s, data, id)
@@ -219,6 +223,9 @@ func (b *bench) Sent(s reactor.Sock, err error) {
 	}
 	k.sending, k.sendErr = false, err
 	k.sent++
+	if err == nil {
+		k.sentBytes += k.sendBytes
+	}
 	if k.echo {
 		b.echoing[s] = true
 	}
@@ -306,6 +313,16 @@ type pump struct {
 	in   []byte
 	err  error // io.EOF at the end
 	werr error
+}
+
+// step turns if there is something to write, or to read: less came than was
+// sent. It says so.
+func (u *pump) step(sentBytes int) bool {
+	if len(u.out) == 0 && len(u.in) == sentBytes {
+		return false
+	}
+	u.turn()
+	return true
 }
 
 // turn writes what fits and reads what came.

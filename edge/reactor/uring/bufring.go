@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/pawelgaczynski/giouring"
+	"golang.org/x/sys/unix"
 
 	"edge/edge/reactor"
 )
@@ -28,10 +29,13 @@ type bufRing struct {
 	shown   uint16                // the tail the kernel was shown
 	lent    int                   // buffers the kernel has
 	target  int                   // how many it should have
+	peak    int                   // the most it used up in a turn since the last trim
 
 	size int    // bytes of a buffer
 	mem  []byte // all buffers
 	free []uint16
+	idle int // the first so many of free were not needed since the last trim
+	cold int // and of so many the pages were given back
 	next int // first buffer never used
 	max  int
 
@@ -104,6 +108,7 @@ func (b *bufRing) put(id int) {
 // fill lends buffers up to the target; what it added is shown to the kernel.
 // A turn that used up more than half of what was lent doubles the target.
 func (b *bufRing) fill() {
+	b.peak = max(b.peak, b.target-b.lent)
 	if b.lent <= b.target/2 && b.target < len(b.entries) {
 		b.target *= 2
 	}
@@ -121,6 +126,7 @@ func (b *bufRing) pop() (int, bool) {
 	if n := len(b.free); n > 0 {
 		id := b.free[n-1]
 		b.free = b.free[:n-1]
+		b.idle, b.cold = min(b.idle, n-1), min(b.cold, n-1)
 		return int(id), true
 	}
 	if b.next == b.max {
@@ -158,3 +164,24 @@ func (b *bufRing) show() {
 	pair[0], pair[1] = e.Bid, b.tail
 	atomic.StoreUint32((*uint32)(unsafe.Pointer(&e.Bid)), word)
 }
+
+// trim gives the kernel back the pages of buffers that were not needed since the
+// last trim, and lends fewer if few were used; more says that another trim may
+// find something.
+func (b *bufRing) trim() (more bool) {
+	if b.size%pageBytes == 0 {
+		for _, id := range b.free[b.cold:max(b.idle, b.cold)] {
+			_ = unix.Madvise(b.bytes(int(id)), unix.MADV_DONTNEED)
+		}
+	}
+	b.cold = max(b.idle, b.cold)
+	b.idle = len(b.free)
+	if b.peak < b.target/4 && b.target > lentLeast {
+		b.target /= 2
+		more = true
+	}
+	b.peak = 0
+	return more || b.idle > b.cold
+}
+
+const pageBytes = 4 << 10

@@ -97,6 +97,7 @@ func (r *Reactor) turn() {
 	}
 	r.ring.seen(head)
 	r.deliverResumed()
+	r.trimLater()
 	r.expire()
 	r.h.TurnEnd()
 }
@@ -120,6 +121,7 @@ func (r *Reactor) complete(user uint64, res int32, flags uint32) {
 		r.armWake()
 		return
 	}
+	r.active = true
 	sl := r.slots.Find(s)
 	if sl == nil {
 		panic("BUG: completion of a slot that is free")
@@ -158,8 +160,32 @@ func (r *Reactor) expire() {
 		case reactor.ExpiryAfter:
 			r.h.Fired(e.Tag)
 		case reactor.ExpiryOwn:
-			r.rested(reactor.Sock(e.Tag))
+			r.own(reactor.Sock(e.Tag))
 		}
+	}
+}
+
+// own handles a timer of the reactor's own: a listener's rest, or with no socket
+// the time to trim.
+func (r *Reactor) own(s reactor.Sock) {
+	if s != 0 {
+		r.rested(s)
+		return
+	}
+	r.trimming = false
+	pool, recv := r.pool.Trim(), r.bufs.trim()
+	r.active = r.active || pool || recv
+}
+
+// trimEvery is how often memory not used meanwhile is given back.
+const trimEvery = 5 * time.Second
+
+// trimLater sees to it that memory is trimmed some time after there was work. An
+// idle worker is not woken for it.
+func (r *Reactor) trimLater() {
+	if r.active && !r.trimming {
+		r.active, r.trimming = false, true
+		r.wheel.Own(r.now.Add(trimEvery), 0)
 	}
 }
 

@@ -48,14 +48,16 @@ type Reactor struct {
 	wheel *reactor.Wheel
 	wake  *reactor.Wake
 
-	h       reactor.Handler
-	base    time.Time
-	now     reactor.Instant
-	wall    time.Time
-	wallAt  reactor.Instant
-	enabled bool
-	stopped bool
-	yielded reactor.Instant // when yield last passed through the scheduler
+	h        reactor.Handler
+	base     time.Time
+	now      reactor.Instant
+	wall     time.Time
+	wallAt   reactor.Instant
+	active   bool // there was work since memory was trimmed
+	trimming bool // a timer for trimming is set
+	enabled  bool
+	stopped  bool
+	yielded  reactor.Instant // when yield last passed through the scheduler
 
 	resumed []reactor.Sock // to be delivered what they missed
 	starved []reactor.Sock // to be armed when there are buffers, first come first served
