@@ -101,6 +101,20 @@ func TestChainBySignature(t *testing.T) {
 	}
 }
 
+func TestCheckSignatures(t *testing.T) {
+	root := authority(t, "root", nil)
+	// Keys and names fit, the signature does not: one bit of it is wrong.
+	leaf := server(t, root, "a.example")
+	forged := &signed{&x509.Certificate{Raw: slices.Clone(leaf.x.Raw)}, leaf.key}
+	forged.x.Raw[len(forged.x.Raw)-1] ^= 1
+	if err := newTree(t).pair("a", leaf, root).clean().Pairs()[0].CheckSignatures(); err != nil {
+		t.Error(err)
+	}
+	if err := newTree(t).pair("a", forged, root).clean().Pairs()[0].CheckSignatures(); err == nil {
+		t.Error("a forged signature passes")
+	}
+}
+
 func TestChainMax(t *testing.T) {
 	var chain []*signed
 	var parent *signed

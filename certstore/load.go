@@ -23,23 +23,23 @@ func Load(dir string, previous *Snapshot, now time.Time) (*Snapshot, *Report, er
 	w, err := scan(dir)
 	if err != nil {
 		bad := directoryFault(err)
-		return nil, nil, fmt.Errorf("%s: %s; %s", dir, bad.what, bad.fix)
+		return nil, nil, fmt.Errorf("certificate directory %s %s: %s", dir, bad.what, bad.fix)
 	}
 	s := build(dir, w, previous, now)
 	return s, newReport(previous, s), nil
 }
 
-// directoryFault says why a directory cannot be read.
+// directoryFault says why a directory cannot be read, to be put behind its name.
 func directoryFault(err error) *fault {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &fault{"the certificate directory does not exist", "create it, or name another"}
+		return &fault{"does not exist", "create it, or name another"}
 	case errors.Is(err, fs.ErrPermission):
-		return &fault{"the certificate directory cannot be read by this user", "see to its mode and those of its parents"}
+		return &fault{"cannot be read by this user", "see to its mode and those of its parents"}
 	case errors.Is(err, unix.ENOTDIR):
-		return &fault{"not a directory", "name the directory the certificate and key files are in"}
+		return &fault{"is not a directory", "name the directory the certificate and key files are in"}
 	}
-	return &fault{fmt.Sprintf("the certificate directory cannot be read (%v)", err), "see to the disk or the mount"}
+	return &fault{fmt.Sprintf("cannot be read (%v)", err), "see to the disk or the mount"}
 }
 
 // build makes a snapshot of what a walk found.

@@ -113,7 +113,7 @@ func (w *Watcher) look() time.Duration {
 	if err != nil {
 		w.since, w.pending = time.Time{}, nil
 		bad := directoryFault(err)
-		w.tell(current, current, &Problem{File: w.dir, What: bad.what + keptNote, Fix: bad.fix})
+		w.tell(current, current, &Problem{File: w.dir, What: "the certificate directory " + bad.what + keptNote, Fix: bad.fix})
 		return poll
 	}
 	isChanged := !current.isOf(seen.found)
