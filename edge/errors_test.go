@@ -38,7 +38,7 @@ func TestOperatorErrors(t *testing.T) {
 		"site not a tar":        {append(dev, filepath.Join(dir, "big.bin")), 1, []string{"big.bin"}},
 		"port in use":           {append(dev, "--http", taken.Addr().String(), dir), 1, []string{taken.Addr().String(), "in use"}},
 		"address not ours":      {append(dev, "--http", "192.0.2.1:0", dir), 1, []string{"192.0.2.1:0"}},
-		"no certificate dir":    {[]string{"serve", "--cert-dir", "/nowhere", dir}, 1, []string{"/nowhere", "no such file"}},
+		"no certificate dir":    {[]string{"serve", "--cert-dir", "/nowhere", dir}, 1, []string{"/nowhere", "does not exist"}},
 		"empty certificate dir": {[]string{"serve", "--cert-dir", t.TempDir(), dir}, 1, []string{"no usable certificate"}},
 		"state dir is a file":   {[]string{"serve", "--dev", "--state-dir", filepath.Join(dir, "index.html"), dir}, 1, []string{"index.html"}},
 	} {

@@ -68,7 +68,8 @@ func TestEveryLimitIsAFlag(t *testing.T) {
 func TestFlagsReachTheConfig(t *testing.T) {
 	c, err := parse("--cert-dir", "/c", "--listen", ":443", "--listen=[::1]:8443", "--http", "localhost:80",
 		"--http-redirect", "--strict-sni", "--workers", "3", "--max-head-bytes", "16K", "--max-fields=50",
-		"--buffer-bytes", "1GiB", "--idle-timeout", "90s", "--request-timeout", "0s", "--state-dir", "/s")
+		"--buffer-bytes", "1GiB", "--idle-timeout", "90s", "--request-timeout", "0s", "--state-dir", "/s", "--access-log", "-", "--error-log", "/e",
+		"--relay", "Public.Example.=[2001:db8::1]:443", "--ech", "/k", "--relay-public")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +78,9 @@ func TestFlagsReachTheConfig(t *testing.T) {
 	want.Listen = []netip.AddrPort{netip.MustParseAddrPort("[::]:443"), netip.MustParseAddrPort("[::1]:8443")}
 	want.HTTP = []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:80")}
 	want.HTTPRedirect, want.StrictSNI = true, true
+	want.AccessLog, want.ErrorLog = "-", "/e"
+	want.ECHDir, want.RelayPublic = "/k", true
+	want.Relays = []Relay{{"public.example", HostPort{"2001:db8::1", 443}}}
 	want.Limits.HeadBytes, want.Limits.Fields, want.Limits.BufferBytes = 16<<10, 50, 1<<30
 	want.Timeouts.Idle = 90 * time.Second
 	if !reflect.DeepEqual(c, want) {
@@ -112,6 +116,14 @@ func TestRefusals(t *testing.T) {
 		{"--dev --idle-timeout -3s", "give a time with its unit"},
 		{"--dev --idle-timeout 9999h", "--idle-timeout 9999h0m0s: give a time"},
 		{"--cert-dir=", "give a path"},
+		{"--dev --access-log=", "give a path"},
+		{"--dev --reload-on-change", "--reload-on-change needs a site to watch"},
+		{"--dev --relay-public", "add --ech DIR"},
+		{"--dev --relay example.com", "give NAME=HOST:PORT"},
+		{"--dev --relay =a:1", "give NAME=HOST:PORT"},
+		{"--dev --relay a=b", `"b": give HOST:PORT`},
+		{"--dev --relay a=b:0", `"b:0": give HOST:PORT`},
+		{"--dev --relay A=b:1 --relay a.=c:2", "a is relayed to b:1 already"},
 		{"--dev --colour red", "unknown flag: --colour"},
 	} {
 		_, err := parse(strings.Fields(tc.args)...)

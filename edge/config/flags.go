@@ -47,10 +47,10 @@ func (c *Config) certificateFlags() *pflag.FlagSet {
 
 func (c *Config) echFlags() *pflag.FlagSet {
 	fs := newSet("ech")
-	fs.Var((*pathValue)(&c.ECHDir), "ech", "directory of ECH key files, made by `edge keys gen-ech`")
-	fs.Var(&relaysValue{&c.Relays}, "relay", "pass connections for NAME, which we hold no certificate for, on to HOST:PORT byte for byte: NAME=HOST:PORT; may be repeated")
-	fs.BoolVar(&c.RelayPublic, "relay-public", c.RelayPublic, "pass connections for the public names of our ECH keys on to those names, port 443")
-	fs.BoolVar(&c.RelayProxyProtocol, "relay-proxy-protocol", c.RelayProxyProtocol, "tell relay targets the client's address (PROXY protocol v2)")
+	fs.Var((*pathValue)(&c.ECHDir), "ech", "directory of ECH keys: PEM files (RFC 9934)")
+	fs.Var(&relaysValue{&c.Relays}, "relay", "pass on what is for NAME, without a certificate here, byte for byte; may be repeated")
+	fs.BoolVar(&c.RelayPublic, "relay-public", c.RelayPublic, "pass on what is for a public name of our ECH keys, to that name at port 443")
+	fs.BoolVar(&c.RelayProxyProtocol, "relay-proxy-protocol", c.RelayProxyProtocol, "tell where it is passed on to the client's address (PROXY protocol v2)")
 	return fs
 }
 
@@ -64,8 +64,8 @@ func (c *Config) processFlags() *pflag.FlagSet {
 
 func (c *Config) logFlags() *pflag.FlagSet {
 	fs := newSet("logs")
-	fs.StringVar(&c.AccessLog, "access-log", c.AccessLog, "a JSON line for each request: a file, - for standard output, or off")
-	fs.Var((*pathValue)(&c.ErrorLog), "error-log", "file for everything else there is to say (default: standard error)")
+	fs.Var((*fileValue)(&c.AccessLog), "access-log", "a JSON line for each request; - for standard output, off for none")
+	fs.Var((*fileValue)(&c.ErrorLog), "error-log", "everything else there is to say (default: standard error)")
 	return fs
 }
 

@@ -200,6 +200,14 @@ func (v *pathValue) Set(s string) error {
 
 func (*pathValue) Type() string { return "DIR" }
 
+type fileValue string
+
+func (v *fileValue) String() string { return string(*v) }
+
+func (v *fileValue) Set(s string) error { return (*pathValue)(v).Set(s) }
+
+func (*fileValue) Type() string { return "FILE" }
+
 // relaysValue reads NAME=HOST:PORT, once for each name.
 type relaysValue struct{ to *[]Relay }
 
