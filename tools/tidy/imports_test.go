@@ -28,6 +28,9 @@ const importRules = `
 	tlsstack/wire, tlsstack/keys
 	< ech;
 
+	ech
+	< ech/keydir;
+
 	tlsstack/wire, tlsstack/record, tlsstack/keys, ech
 	< tlsstack;
 
@@ -46,13 +49,13 @@ const importRules = `
 	edge/reactor
 	< edge/reactor/uring, edge/reactor/epoll, edge/reactor/sim, edge/service;
 
-	tlsstack/..., ech, ja4, certstore/..., proxy/..., bpfvm/..., edge/config, edge/site,
+	tlsstack/..., ech/..., ja4, certstore/..., proxy/..., bpfvm/..., edge/config, edge/site,
 	edge/reactor, edge/reactor/sim, edge/service
 	< edge/gateway;
 
 	# The commands call the package that does the work; main alone knows which
 	# reactors there are.
-	edge/config, edge/gateway, edge/reactor, edge/service, edge/site, certstore/..., tlsstack, ech, ja4, bpfvm/...
+	edge/config, edge/gateway, edge/reactor, edge/service, edge/site, certstore/..., tlsstack, ech/..., ja4, bpfvm/...
 	< edge/cmd;
 
 	edge/cmd, edge/config, edge/gateway, edge/reactor, edge/reactor/uring, edge/reactor/epoll, edge/service
@@ -198,7 +201,7 @@ func TestImportRulesHaveNoCircle(t *testing.T) {
 // crypto/tls: the stack is our own, and its strictness is the point. The proxy
 // speaks https to upstreams, which is another matter.
 var servingPath = []string{
-	"tlsstack/...", "ech", "ja4", "certstore/...", "edge/gateway", "edge/reactor/...", "edge/site",
+	"tlsstack/...", "ech/...", "ja4", "certstore/...", "edge/gateway", "edge/reactor/...", "edge/site",
 	"proxy/httpmsg", "proxy/http1", "proxy/http2", "proxy/relay",
 }
 
