@@ -45,6 +45,7 @@ func (t *Task) Writable(addr uint64, n int) ([]byte, bool) {
 // CString returns the bytes from addr up to a zero byte, without it, if there is
 // one among the first limit bytes that a program could load.
 func (t *Task) CString(addr uint64, limit int) ([]byte, bool) {
+	t.settle()
 	end := guestBase + uint64(t.inst.object.layout.input) + uint64(t.inst.inputLen)
 	if addr < guestBase || addr >= end {
 		return nil, false
@@ -62,9 +63,12 @@ func (t *Task) CString(addr uint64, limit int) ([]byte, bool) {
 
 // settle brings the task's state, stack and input into the arena.
 func (t *Task) settle() {
-	if t.inst.resident == t {
-		return
+	if t.phase == idle || t.inst.resident != t {
+		t.bringBack()
 	}
+}
+
+func (t *Task) bringBack() {
 	if t.phase == idle {
 		panic("BUG: memory of a task that is not started or has ended")
 	}
