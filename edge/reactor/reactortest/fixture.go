@@ -8,6 +8,7 @@ package reactortest
 
 import (
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -59,8 +60,9 @@ type Peer interface {
 // Make makes a fixture for a test, or skips it.
 type Make func(t *testing.T, o reactor.Options) Fixture
 
-// Run runs the contract over the reactor that make gives.
-func Run(t *testing.T, make Make) {
+// Run runs the contract over the reactor that make gives: all of it, or the cases
+// named.
+func Run(t *testing.T, make Make, only ...string) {
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, Make)
@@ -105,6 +107,9 @@ func Run(t *testing.T, make Make) {
 		{"RunAgain", testRunAgain},
 		{"Clock", testClock},
 	} {
+		if len(only) > 0 && !slices.Contains(only, c.name) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()

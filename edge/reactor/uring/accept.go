@@ -15,12 +15,8 @@ import (
 // running out of descriptors costs nothing, short enough to go unnoticed.
 const acceptRest = 100 * time.Millisecond
 
-// Listen takes over a listening socket. The descriptor is made blocking, for
-// io_uring waits for connections only on those.
+// Listen takes over a listening socket.
 func (r *Reactor) Listen(fd int) (reactor.Sock, error) {
-	if err := unix.SetNonblock(fd, false); err != nil {
-		return 0, fmt.Errorf("listener %d: %w", fd, err)
-	}
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil {
 		return 0, fmt.Errorf("listener %d: %w", fd, err)
@@ -64,7 +60,7 @@ func (r *Reactor) accepted(sl *slot, res int32, flags uint32) {
 	case res >= 0:
 		r.welcome(sl, int(res))
 	case err == syscall.EAGAIN:
-		// Another process that shares the listener made it non-blocking.
+		// A kernel that does not wait for connections on a non-blocking socket.
 		_ = unix.SetNonblock(int(sl.Op.fd), false)
 		r.rest(sl)
 	case err != syscall.ECANCELED && err != syscall.ECONNABORTED && err != syscall.EINTR:
