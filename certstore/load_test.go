@@ -7,9 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -223,41 +221,6 @@ func TestLoadDirectoryErrors(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
-	tests := []struct {
-		why      string
-		template x509.Certificate
-		names    []string
-		problem  string
-	}{
-		{"CN beside SAN is ignored", x509.Certificate{Subject: pkix.Name{CommonName: "cn.example"}, DNSNames: []string{"a.example"}}, []string{"a.example"}, ""},
-		{"CN without SAN", x509.Certificate{Subject: pkix.Name{CommonName: "CN.example"}}, []string{"cn.example"}, "no subjectAltName"},
-		{"CN beside an address", x509.Certificate{Subject: pkix.Name{CommonName: "cn.example"}, IPAddresses: []net.IP{{192, 0, 2, 1}}}, nil, "no host name"},
-		{"CN that is a person", x509.Certificate{Subject: pkix.Name{CommonName: "A Person"}}, nil, "no host name"},
-		{"nothing", x509.Certificate{}, nil, "no host name"},
-		{"underscore", x509.Certificate{DNSNames: []string{"a_b.example"}}, []string{"a_b.example"}, ""},
-		{"A-label", x509.Certificate{DNSNames: []string{"xn--bcher-kva.example"}}, []string{"xn--bcher-kva.example"}, ""},
-		{"wildcards", x509.Certificate{DNSNames: []string{"*.B.example", "*.example", "localhost"}}, []string{"*.b.example", "*.example", "localhost"}, ""},
-		{"wildcard within", x509.Certificate{DNSNames: []string{"a.*.example", "b.example"}}, []string{"b.example"}, `"a.*.example"`},
-		{"part of a label", x509.Certificate{DNSNames: []string{"a*.example"}}, nil, `"a*.example"`},
-		{"lone star", x509.Certificate{DNSNames: []string{"*"}}, nil, `"*"`},
-		{"two stars", x509.Certificate{DNSNames: []string{"*.*.example"}}, nil, `"*.*.example"`},
-		{"address as a name", x509.Certificate{DNSNames: []string{"192.0.2.1"}}, nil, `"192.0.2.1"`},
-	}
-	for _, test := range tests {
-		tr := newTree(t).pair("a", issue(t, &test.template, p256(t), nil))
-		s, r := tr.load(nil)
-		if got := s.Pairs()[0].Names; !slices.Equal(got, test.names) {
-			t.Errorf("%s: names %q, want %q", test.why, got, test.names)
-		}
-		var wanted []string
-		if test.problem != "" {
-			wanted = []string{test.problem}
-		}
-		tr.compare(r.Problems, wanted)
-	}
-}
-
 func TestValidity(t *testing.T) {
 	old := issue(t, &x509.Certificate{DNSNames: []string{"a.example"}, NotAfter: now.Add(-days)}, p256(t), nil)
 	early := issue(t, &x509.Certificate{DNSNames: []string{"b.example"}, NotBefore: now.Add(days)}, p256(t), nil)
@@ -303,27 +266,4 @@ func TestNextChange(t *testing.T) {
 	if len(last.Problems()) != 0 {
 		t.Errorf("problems in the last second: %v", last.Problems())
 	}
-}
-
-func TestChallengeCertificateIsNotServed(t *testing.T) {
-	c := issue(t, &x509.Certificate{DNSNames: []string{"a.example"}, ExtraExtensions: []pkix.Extension{
-		{Id: oidACMEIdentifier, Critical: true, Value: append([]byte{4, 32}, make([]byte, 32)...)},
-	}}, p256(t), nil)
-	s, r := newTree(t).pair("a", c).load(nil)
-	if s.Len() != 0 || len(r.Problems) == 0 || !strings.Contains(r.Problems[0].What+r.Problems[len(r.Problems)-1].What, "tls-alpn-01") {
-		t.Errorf("%d pairs, problems %v", s.Len(), r.Problems)
-	}
-}
-
-func TestAuthorityIsNotServed(t *testing.T) {
-	root := authority(t, "An Authority", nil)
-	s := newTree(t).pair("ca", root).problems("ca.pem: an authority's certificate with its private key")
-	if s.Len() != 0 {
-		t.Errorf("%d pairs", s.Len())
-	}
-	// What "openssl req -x509" makes for a host is marked as an authority.
-	self := issue(t, &x509.Certificate{Subject: pkix.Name{CommonName: "a.example"}, IsCA: true, BasicConstraintsValid: true}, p256(t), nil)
-	want(t, newTree(t).pair("a", self).problems("no subjectAltName"), "a.example", self)
-	self = issue(t, &x509.Certificate{DNSNames: []string{"a.example"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, p256(t), nil)
-	want(t, newTree(t).pair("a", self).clean(), "a.example", self)
 }

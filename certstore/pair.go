@@ -204,17 +204,21 @@ func (a *assembly) authorities() map[poolKey][]*certificate {
 // finish staples, reports on each pair, sorts and numbers them.
 func (a *assembly) finish() []Pair {
 	slices.SortStableFunc(a.pairs, func(p, q Pair) int { return strings.Compare(p.CertFile, q.CertFile) })
-	before := make(map[*certificate]int, len(a.previous.pairs))
+	// A key has one certificate for each beginning; should it have two, the worst
+	// is that one of them is taken for new.
+	type leafKey struct {
+		id     keyID
+		begins int64
+	}
+	before := make(map[leafKey]*Pair, len(a.previous.pairs))
 	for i := range a.previous.pairs {
-		before[a.previous.pairs[i].leaf] = i
+		was := &a.previous.pairs[i]
+		before[leafKey{was.key.id, was.leaf.begins}] = was
 	}
 	st := a.newStapler()
 	for i := range a.pairs {
 		p := &a.pairs[i]
-		var was *Pair
-		if at, is := before[p.leaf]; is {
-			was = &a.previous.pairs[at]
-		}
+		was := before[leafKey{p.key.id, p.leaf.begins}]
 		st.staple(p, was)
 		a.pairProblems(p)
 		p.Index, p.PreviousIndex = i, -1
@@ -228,7 +232,7 @@ func (a *assembly) finish() []Pair {
 
 // equal says whether two pairs send the same.
 func (p *Pair) equal(q *Pair) bool {
-	return p.key == q.key && bytes.Equal(p.Staple, q.Staple) && slices.EqualFunc(p.Chain, q.Chain, bytes.Equal)
+	return p.key.id == q.key.id && bytes.Equal(p.Staple, q.Staple) && slices.EqualFunc(p.Chain, q.Chain, bytes.Equal)
 }
 
 // dirOf returns the directory part of a path as scan makes them.

@@ -47,14 +47,14 @@ type Report struct {
 	// Solved counts the problems of the previous snapshot that are gone.
 	Solved int
 	// Added, Renewed, Removed and Kept name certificate files: new ones, those
-	// whose certificate changed, those no longer served, and those whose pair is
-	// that of the previous snapshot because the files no longer make one.
+	// whose certificate changed, those no longer served, and those whose files have
+	// ceased to make a pair, so that the one of the previous snapshot stays.
 	Added, Renewed, Removed, Kept []string
 }
 
 // Changed says whether the load changed anything worth telling.
 func (r *Report) Changed() bool {
-	return len(r.Fresh)+r.Solved+len(r.Added)+len(r.Renewed)+len(r.Removed) > 0
+	return len(r.Fresh)+r.Solved+len(r.Added)+len(r.Renewed)+len(r.Removed)+len(r.Kept) > 0
 }
 
 // newReport compares a snapshot with the one before it, which may be nil.
@@ -80,30 +80,33 @@ func newReport(old, now *Snapshot) *Report {
 
 // comparePairs sorts the certificate files of two snapshots into the report.
 func (r *Report) comparePairs(old, now []Pair) {
-	before := make(map[string]bool, len(old)) // file to: seen again
+	type was struct{ kept, seen bool }
+	before := make(map[string]was, len(old))
 	for i := range old {
-		before[old[i].CertFile] = false
+		before[old[i].CertFile] = was{kept: old[i].Kept}
 	}
 	for i := range now {
 		p := &now[i]
-		_, was := before[p.CertFile]
+		b, is := before[p.CertFile]
 		switch {
 		case p.Kept:
-			r.Kept = append(r.Kept, p.CertFile)
+			if !b.kept {
+				r.Kept = append(r.Kept, p.CertFile)
+			}
 		case p.PreviousIndex >= 0:
-		case was:
+		case is:
 			r.Renewed = append(r.Renewed, p.CertFile)
 		default:
 			r.Added = append(r.Added, p.CertFile)
 		}
-		if was {
-			before[p.CertFile] = true
+		if is {
+			before[p.CertFile] = was{b.kept, true}
 		}
 	}
 	for i := range old {
-		if file := old[i].CertFile; !before[file] {
+		if file := old[i].CertFile; !before[file].seen {
 			r.Removed = append(r.Removed, file)
-			before[file] = true // a file may hold several pairs
+			before[file] = was{seen: true} // a file may hold several pairs
 		}
 	}
 }

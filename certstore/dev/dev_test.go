@@ -63,6 +63,47 @@ func TestEnsureMakesATrustedPair(t *testing.T) {
 	}
 }
 
+func TestEnsureHereAndNow(t *testing.T) {
+	r, err := Ensure(t.TempDir(), []string{"site.example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"localhost", "site.example"}
+	if host, err := os.Hostname(); err == nil && isHostName(strings.ToLower(host)) {
+		names = append(names, host)
+	}
+	for _, name := range names {
+		if err := verify(t, r, name, time.Now()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestEnsureTwiceAtOnce has several processes' worth of calls on one directory:
+// all get the same authority.
+func TestEnsureTwiceAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	made := make(chan bool)
+	for range 4 {
+		go func() {
+			r, err := ensure(dir, nil, start)
+			if err != nil {
+				t.Error(err)
+			}
+			made <- err == nil && r.NewAuthority
+		}()
+	}
+	n := 0
+	for range 4 {
+		if <-made {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d authorities made, want one", n)
+	}
+}
+
 func TestFileModes(t *testing.T) {
 	r := must(t, t.TempDir(), nil, start)
 	for _, key := range []string{r.KeyFile, filepath.Join(filepath.Dir(r.Authority), "ca-key.pem")} {
