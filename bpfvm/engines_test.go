@@ -240,3 +240,40 @@ func TestEnginesAgree(t *testing.T) {
 		}
 	}
 }
+
+// FuzzLoad runs the programs of whatever objects can be loaded.
+func FuzzLoad(f *testing.F) {
+	for _, name := range []string{"strings_nobtf.o", "globals_nobtf.o", "calls_nobtf.o", "maps.o"} {
+		for _, file := range objects(f, name) {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(b)
+		}
+	}
+	f.Fuzz(func(t *testing.T, file []byte) {
+		o, err := Load("fuzz.o", file, Options{Helpers: objectHelpers(t), InputMax: 64})
+		if err != nil {
+			return
+		}
+		defer o.Close()
+		inst, err := o.NewInstance()
+		if err != nil {
+			return // too large for this machine
+		}
+		defer inst.Close()
+		task := Task{User: &recorder{}}
+		for _, p := range o.Programs() {
+			if err := task.Start(inst, p, make([]byte, 32)); err != nil {
+				t.Fatal(err)
+			}
+			for range 20 {
+				if task.Run(500) != Budget {
+					break
+				}
+			}
+			task.Stop()
+		}
+	})
+}
