@@ -31,6 +31,9 @@ const importRules = `
 	ech
 	< ech/keydir;
 
+	ech
+	< ech/keydir;
+
 	tlsstack/wire, tlsstack/record, tlsstack/keys, ech
 	< tlsstack;
 
