@@ -365,7 +365,9 @@ func (c *rawClient) sendFinished() error {
 	c.master.Resumption(c.transcript.Sum(), &c.resumption)
 	c.traffic.Load(c.suite, &c.clientApp)
 	c.out.SetKey(c.traffic.Key())
-	c.read()
+	if err == nil {
+		c.read()
+	}
 	return err
 }
 

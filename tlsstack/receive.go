@@ -4,7 +4,9 @@ import (
 	"io"
 	"time"
 
+	"edge/ech"
 	"edge/tlsstack/record"
+	"edge/tlsstack/wire"
 )
 
 // emptiesMax bounds records in a row that carry nothing, ccsMax the
@@ -136,8 +138,12 @@ func (c *Conn) receiveProtected(now time.Time, h record.Header, rec []byte) ([]b
 // receiveUnprotectedAlert takes a plaintext record although there are keys. A
 // client that cannot make sense of our ServerHello has none yet and says so in
 // an unprotected alert; that is an error of the peer, never an orderly close.
+// OpenSSL sends ech_required that way even after its Finished: the connection is
+// over either way, but the log should say why.
 func (c *Conn) receiveUnprotectedAlert(t record.ContentType, fragment []byte) *Error {
-	if t != record.Alert || c.state >= stateEstablished || c.in.Sequence() > 0 {
+	early := c.state < stateEstablished && c.in.Sequence() == 0
+	echRequired := c.info.ECH == ech.Rejected && len(fragment) == 2 && wire.Alert(fragment[1]) == wire.AlertECHRequired
+	if t != record.Alert || !early && !echRequired {
 		return refuse(ReasonUnexpectedRecord)
 	}
 	closed, e := c.alertRecord(fragment)
