@@ -69,10 +69,10 @@ func (r *Reactor) enter() error {
 	if head != tail || len(r.resumed) > 0 || len(r.backlog) > 0 || r.wheel.Ready() {
 		errno = r.ring.poll()
 	} else {
-		errno = r.ring.wait()
+		errno = r.ring.wait(r.batch)
 	}
 	switch errno {
-	case 0, syscall.EINTR:
+	case 0, syscall.EINTR, syscall.ETIME:
 	case syscall.EBUSY:
 		// Completions wait for room in their queue: reaping makes it.
 	case syscall.EAGAIN:
@@ -91,6 +91,7 @@ func (r *Reactor) turn() {
 	r.now = r.clock()
 	r.wheel.BeginTurn()
 	head, tail := r.ring.ready()
+	r.batch = int(tail - head)
 	for ; head != tail; head++ {
 		e := r.ring.at(head)
 		r.complete(e.UserData, e.Res, e.Flags)

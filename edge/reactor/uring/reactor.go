@@ -53,6 +53,7 @@ type Reactor struct {
 	now      reactor.Instant
 	wall     time.Time
 	wallAt   reactor.Instant
+	batch    int  // completions of the last turn
 	active   bool // there was work since memory was trimmed
 	trimming bool // a timer for trimming is set
 	enabled  bool
