@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	oidTLSFeature     = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 24} // RFC 7633, 6
+	oidTLSFeature     = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 24} // RFC 7633
 	oidACMEIdentifier = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 31} // RFC 8737, 6.1
 )
 

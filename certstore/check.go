@@ -151,7 +151,7 @@ func (a *assembly) pairProblems(p *Pair) {
 	case c.badName != "":
 		a.warn(p.CertFile, fmt.Sprintf("%q among its names is no host name, or a wildcard that is not the whole first label", c.badName), "ask for a certificate with proper names")
 	case c.fromCommon:
-		a.warn(p.CertFile, fmt.Sprintf("no subjectAltName; it serves its common name %s, which clients ignore (RFC 9525, 2)", c.names[0]), "ask for a certificate with a dNSName")
+		a.warn(p.CertFile, fmt.Sprintf("no subjectAltName; it serves its common name %s, which clients ignore (RFC 9525)", c.names[0]), "ask for a certificate with a dNSName")
 	case len(c.names) == 0:
 		a.warn(p.CertFile, "no host name in it; it is used as the default at most", "ask for a certificate with a dNSName")
 	}

@@ -193,10 +193,11 @@ func (b *indexer) fallback(exact, wildcard map[string]int) int {
 		}
 	}
 	if names := b.s.pairs[first].Names; len(names) > 0 {
-		if suffix, is := strings.CutPrefix(names[0], "*."); is {
+		last := names[len(names)-1] // wildcards sort first
+		if suffix, is := strings.CutPrefix(last, "*."); is {
 			return wildcard[suffix]
 		}
-		return exact[names[0]]
+		return exact[last]
 	}
 	b.append([]claim{{pair: int32(first)}})
 	return b.entry()

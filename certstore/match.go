@@ -21,6 +21,7 @@ func (s *Snapshot) Match(name []byte) *Entry {
 // Default returns the candidates for a client that sent no name or one that is
 // not held; nil when there is no pair at all. They are the pairs whose certificate
 // file, or a directory it is in below the root, has a name that begins with
-// "default". Without such a one they are the candidates for the first name of the
-// first pair, in the order of file names, that is valid.
+// "default". Without such a one they are the candidates for a name of the first
+// pair, in the order of file names, that is valid: for its last name in the order
+// of the alphabet, which is a wildcard only if it has no other.
 func (s *Snapshot) Default() *Entry { return s.fallback }

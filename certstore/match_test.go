@@ -87,6 +87,14 @@ func TestDefault(t *testing.T) {
 	s, _ = newTree(t).pair("0", nameless).pair("1", a).load(nil)
 	wantDefault(t, s, nameless)
 
+	both := server(t, nil, "*.b.example", "b.example")
+	s = newTree(t).pair("0", both).pair("1", second).clean()
+	wantDefault(t, s, both, second)
+
+	wild := server(t, nil, "*.b.example")
+	s = newTree(t).pair("0", wild).pair("1", second).clean()
+	wantDefault(t, s, wild)
+
 	s = newTree(t).pair("0", a).pair("default-rsa", second).pair("default", b).clean()
 	wantDefault(t, s, b, second)
 

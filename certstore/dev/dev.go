@@ -26,6 +26,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // How long certificates last. Apple's systems refuse server certificates of more
@@ -205,14 +206,24 @@ func fits(cert *x509.Certificate, ca *issuer, s subject) bool {
 }
 
 // TrustHelp returns text for the operator: how to make clients trust the
-// authority.
+// authority, as commands to copy.
 func (r *Result) TrustHelp() string {
 	return fmt.Sprintf(`To trust this development authority (it is bound to %s):
   curl                 curl --cacert %[2]s https://localhost:PORT/
-  Chromium (Linux)     certutil -d sql:$HOME/.pki/nssdb -A -t C,, -n edge-dev -i %[2]s
+  Chromium (Linux)     mkdir -p ~/.pki/nssdb && certutil -d sql:$HOME/.pki/nssdb -A -t C,, -n edge-dev -i %[2]s
   Firefox (Linux)      certutil -d sql:PROFILE_DIR -A -t C,, -n edge-dev -i %[2]s
   this whole machine   sudo cp %[2]s /usr/local/share/ca-certificates/edge-dev.crt && sudo update-ca-certificates
-certutil is in Debian's libnss3-tools. Take the trust away again when you are done:
-certutil -D -d sql:$HOME/.pki/nssdb -n edge-dev
-`, strings.Join(r.Names, ", "), r.Authority)
+certutil is in Debian's libnss3-tools. To take the trust away again:
+certutil -d sql:$HOME/.pki/nssdb -D -n edge-dev
+`, strings.Join(r.Names, ", "), shellWord(r.Authority))
+}
+
+// shellWord returns a path as one word for a shell.
+func shellWord(path string) string {
+	if strings.ContainsFunc(path, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+", r)
+	}) {
+		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	return path
 }

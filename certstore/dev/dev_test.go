@@ -223,6 +223,16 @@ func TestTrustHelpNamesTheFile(t *testing.T) {
 	}
 }
 
+func TestShellWord(t *testing.T) {
+	for path, want := range map[string]string{
+		"/home/a/.local/state": "/home/a/.local/state", "/a b": "'/a b'", "it's": `'it'\''s'`, "$x": "'$x'", "": "",
+	} {
+		if got := shellWord(path); got != want {
+			t.Errorf("%q: %s, want %s", path, got, want)
+		}
+	}
+}
+
 func TestSubjectRanges(t *testing.T) {
 	s, err := readSubject([]string{"2001:db8::1", "10.0.0.1"})
 	if err != nil {
