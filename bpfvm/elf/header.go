@@ -35,6 +35,11 @@ func (r *reader) open(file []byte) error {
 	case len(f.Sections) > sectionsMax:
 		return fmt.Errorf("%d sections are more than sectionsMax %d", len(f.Sections), sectionsMax)
 	}
+	for _, s := range f.Sections {
+		if s.Type != elf.SHT_NOBITS && s.Type != elf.SHT_NULL && (s.Offset > uint64(len(file)) || s.FileSize > uint64(len(file))-s.Offset) {
+			return fmt.Errorf("section %s reaches outside the file", s.Name)
+		}
+	}
 	r.file = f
 	return nil
 }
