@@ -20,37 +20,83 @@ const backlog = 4096
 // so that each worker may have its own, and TCP_NODELAY, which accepted sockets
 // inherit. The error says what an operator can do.
 func ListenTCP(address string) (fd int, err error) {
-	at, dual, err := parseListen(address)
+	fds, err := listenTCP(address, 1, true)
 	if err != nil {
 		return -1, err
 	}
-	fd, err = openTCP(at, dual, true)
-	if err != nil && dual && errors.Is(err, syscall.EAFNOSUPPORT) {
-		// A machine without IPv6: all addresses are the IPv4 ones.
-		fd, err = openTCP(netip.AddrPortFrom(netip.IPv4Unspecified(), at.Port()), false, true)
-	}
-	if err != nil {
-		return -1, listenError(address, err)
-	}
-	return fd, nil
+	return fds[0], nil
 }
 
-// FreeTCP is an error when somebody listens at address already. SO_REUSEPORT,
-// which ListenTCP sets, lets a second process of the same user in without a
-// word, and the kernel then gives it half of the connections.
+// ListenTCPGroup opens n sockets as ListenTCP does, one for each worker: the
+// kernel spreads connections over them. An address where another program listens
+// is refused, even if it is of the same kind and user.
+func ListenTCPGroup(address string, n int) (fds []int, err error) {
+	return listenTCP(address, n, false)
+}
+
+// FreeTCP says whether ListenTCP at address would have it alone: SO_REUSEPORT
+// lets two programs of one user share a port unawares.
 func FreeTCP(address string) error {
-	at, dual, err := parseListen(address)
+	fds, err := listenTCP(address, 1, false)
 	if err != nil {
 		return err
 	}
-	fd, err := openTCP(at, dual, false)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return listenError(address, err)
+	return unix.Close(fds[0])
+}
+
+func listenTCP(address string, n int, share bool) (fds []int, err error) {
+	at, dual, err := parseListen(address)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		_ = unix.Close(fd)
+	fds, err = openGroup(at, dual, n, share)
+	if err != nil && dual && errors.Is(err, syscall.EAFNOSUPPORT) {
+		// A machine without IPv6: all addresses are the IPv4 ones.
+		fds, err = openGroup(netip.AddrPortFrom(netip.IPv4Unspecified(), at.Port()), false, n, share)
 	}
-	return nil // whatever else is wrong, ListenTCP says
+	if err != nil {
+		return nil, listenError(address, err)
+	}
+	return fds, nil
+}
+
+// openGroup binds the first socket before it has SO_REUSEPORT, unless it is to
+// share, so that it finds out about others, and the rest to the very port it got.
+func openGroup(at netip.AddrPort, dual bool, n int, share bool) (fds []int, err error) {
+	defer func() {
+		if err != nil {
+			for _, fd := range fds {
+				_ = unix.Close(fd)
+			}
+		}
+	}()
+	for i := range n {
+		fd, err := openTCP(at, dual, share || i > 0)
+		if err != nil {
+			return fds, err
+		}
+		fds = append(fds, fd)
+		if at.Port() == 0 {
+			at = netip.AddrPortFrom(at.Addr(), localPort(fd))
+		}
+	}
+	for _, fd := range fds {
+		if err := unix.Listen(fd, backlog); err != nil {
+			return fds, os.NewSyscallError("listen", err)
+		}
+	}
+	return fds, nil
+}
+
+func localPort(fd int) uint16 {
+	sa, _ := unix.Getsockname(fd)
+	switch sa := sa.(type) {
+	case *unix.SockaddrInet4:
+		return uint16(sa.Port)
+	case *unix.SockaddrInet6:
+		return uint16(sa.Port)
+	}
+	return 0
 }
 
 // parseListen splits HOST:PORT; dual says that IPv4 is to be heard on an IPv6
@@ -70,7 +116,7 @@ func parseListen(address string) (at netip.AddrPort, dual bool, err error) {
 	return at, dual, nil
 }
 
-func openTCP(at netip.AddrPort, dual, shared bool) (int, error) {
+func openTCP(at netip.AddrPort, dual, share bool) (int, error) {
 	family := unix.AF_INET
 	if at.Addr().Is6() {
 		family = unix.AF_INET6
@@ -79,38 +125,36 @@ func openTCP(at netip.AddrPort, dual, shared bool) (int, error) {
 	if err != nil {
 		return -1, os.NewSyscallError("socket", err)
 	}
-	if err := bindTCP(fd, at, family, dual, shared); err != nil {
+	if err := bindTCP(fd, at, family, dual, share); err != nil {
 		_ = unix.Close(fd)
 		return -1, err
 	}
 	return fd, nil
 }
 
-func bindTCP(fd int, at netip.AddrPort, family int, dual, shared bool) error {
-	options := []struct{ level, name, value int }{
-		{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1},
-		{unix.SOL_SOCKET, unix.SO_REUSEPORT, boolInt(shared)},
-		{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
-	}
-	if family == unix.AF_INET6 {
-		options = append(options, struct{ level, name, value int }{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, boolInt(!dual)})
-	}
-	for _, o := range options {
-		if err := unix.SetsockoptInt(fd, o.level, o.name, o.value); err != nil {
-			return os.NewSyscallError("setsockopt", err)
+func bindTCP(fd int, at netip.AddrPort, family int, dual, share bool) error {
+	set := func(err error, level, name, value int) error {
+		if err != nil {
+			return err
 		}
+		return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, level, name, value))
 	}
-	if err := unix.Bind(fd, sockaddrOf(at, family)); err != nil {
-		return os.NewSyscallError("bind", err)
+	err := set(nil, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+	err = set(err, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	if family == unix.AF_INET6 {
+		only := 1
+		if dual {
+			only = 0
+		}
+		err = set(err, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, only)
 	}
-	return os.NewSyscallError("listen", unix.Listen(fd, backlog))
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
+	if share {
+		err = set(err, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
 	}
-	return 0
+	if err == nil {
+		err = os.NewSyscallError("bind", unix.Bind(fd, sockaddrOf(at, family)))
+	}
+	return set(err, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
 }
 
 func sockaddrOf(at netip.AddrPort, family int) unix.Sockaddr {
