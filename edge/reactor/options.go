@@ -10,8 +10,9 @@ type Options struct {
 	// BufferBytes is the budget of Buffers.
 	BufferBytes int
 
-	// RecvBytes is the size of a receive buffer. 4 KB holds a ClientHello or a
-	// request, and a page is what an idle process can give back.
+	// RecvBytes is the size of a receive buffer. Two whole TLS records fit 32 KB:
+	// what is relayed or uploaded moves in few pieces. A ClientHello or a request
+	// touches only the first page or two of it.
 	RecvBytes int
 
 	// RecvBuffers is the most receive buffers there are: those lent to the
@@ -39,8 +40,8 @@ type Options struct {
 const (
 	socketsMaxDefault  = 32768
 	bufferBytesDefault = 256 << 20
-	recvBytesDefault   = 4 << 10
-	recvBuffersDefault = 8192
+	recvBytesDefault   = 32 << 10
+	recvBuffersDefault = 4096
 	recvLentDefault    = 256
 	entriesDefault     = 256
 	completionsDefault = 4096

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -122,22 +120,7 @@ func TestSmallerRings(t *testing.T) {
 	}
 }
 
-// The child: TestMain of a re-executed test binary denies itself a system call
-// and says what New makes of it.
-const denyEnv = "EDGE_TEST_DENY"
-
-func TestMain(m *testing.M) {
-	if deny := os.Getenv(denyEnv); deny != "" {
-		var number, errno uint32
-		if _, err := fmt.Sscan(deny, &number, &errno); err != nil {
-			panic(err)
-		}
-		denied(number, errno)
-		return
-	}
-	os.Exit(m.Run())
-}
-
+// denied is the child of TestSeccompRefusal.
 func denied(number, errno uint32) {
 	if err := denySyscall(number, errno); err != nil {
 		fmt.Println("SKIP", err)
@@ -179,9 +162,7 @@ func TestSeccompRefusal(t *testing.T) {
 	} {
 		for _, errno := range []syscall.Errno{unix.EPERM, unix.ENOSYS} {
 			t.Run(fmt.Sprintf("%s %d", name, errno), func(t *testing.T) {
-				cmd := exec.Command(os.Args[0])
-				cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d", denyEnv, number, errno))
-				out, err := cmd.CombinedOutput()
+				out, err := child("deny", number, int(errno)).CombinedOutput()
 				got := string(out)
 				if strings.HasPrefix(got, "SKIP") {
 					t.Skip(got)
@@ -197,18 +178,4 @@ func TestSeccompRefusal(t *testing.T) {
 			})
 		}
 	}
-}
-
-// newReactor makes a reactor, or skips the test where io_uring is refused.
-func newReactor(t *testing.T, o reactor.Options) *Reactor {
-	t.Helper()
-	r, err := New(o)
-	var refused *RefusedError
-	if errors.As(err, &refused) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
 }
