@@ -38,4 +38,4 @@ class Edge(Server):
         shutil.copy(env.key, certs / "bench.key")
         subprocess.run([self.binary, "pack", str(env.root), "-o", str(site)], check=True)
         return [self.binary, "serve", "--workers", "1", "--listen", f"{env.host}:{env.port}",
-                "--cert-dir", str(certs), str(site)]
+                "--cert-dir", str(certs), "--access-log", "off", str(site)]
