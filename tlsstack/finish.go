@@ -18,8 +18,7 @@ func (c *Conn) clientFinished(now time.Time, msg []byte) *Error {
 		return refuseMessage(err)
 	}
 	hs := c.hs
-	hs.traffic.Load(c.suite, &hs.clientSecret)
-	if !keys.Equal(hs.traffic.Finished(hs.transcript.Sum()), got) {
+	if !keys.Equal(hs.client.Finished(hs.transcript.Sum()), got) {
 		return refuse(ReasonFinished)
 	}
 	hs.transcript.Add(msg)

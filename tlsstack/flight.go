@@ -30,8 +30,7 @@ func (c *Conn) sendFlight(now time.Time) *Error {
 			return e
 		}
 	}
-	hs.traffic.Load(c.suite, &hs.serverSecret)
-	verifyData := hs.traffic.Finished(hs.transcript.Sum())
+	verifyData := hs.server.Finished(hs.transcript.Sum())
 	at := len(hs.scratch)
 	hs.scratch = wire.AppendFinished(hs.scratch, verifyData)
 	hs.addMessage(at)
@@ -46,16 +45,17 @@ func (c *Conn) sendServerHello() *Error {
 	if err := hs.exchange.Respond(p.group, hs.hello.KeyShares.Find(p.group), c.rand); err != nil {
 		return refuseMessage(err)
 	}
+	if _, err := io.ReadFull(c.rand, hs.serverRandom[:]); err != nil {
+		return internal(err)
+	}
 	hello := wire.ServerHello{
+		Random:      hs.serverRandom,
 		SessionID:   hs.hello.SessionID,
 		CipherSuite: p.suite.ID,
 		Group:       p.group,
 		KeyShare:    hs.exchange.Share(),
 		PSK:         c.info.Resumed,
 		PSKIdentity: hs.resumed.index,
-	}
-	if _, err := io.ReadFull(c.rand, hello.Random[:]); err != nil {
-		return internal(err)
 	}
 	hs.scratch = hello.Append(hs.scratch[:0])
 	hs.confirmServerHello(hs.scratch)
@@ -80,10 +80,10 @@ func (c *Conn) handshakeKeys() {
 	hs.secrets.Traffic(hs.transcript.Sum(), &hs.clientSecret, &hs.serverSecret)
 	c.logSecret("CLIENT_HANDSHAKE_TRAFFIC_SECRET", hs.clientSecret.Bytes())
 	c.logSecret("SERVER_HANDSHAKE_TRAFFIC_SECRET", hs.serverSecret.Bytes())
-	hs.traffic.Load(c.suite, &hs.serverSecret)
-	c.out.SetKey(hs.traffic.Key())
-	hs.traffic.Load(c.suite, &hs.clientSecret)
-	c.in.SetKey(hs.traffic.Key())
+	hs.server.Load(c.suite, &hs.serverSecret)
+	c.out.SetKey(hs.server.Key())
+	hs.client.Load(c.suite, &hs.clientSecret)
+	c.in.SetKey(hs.client.Key())
 	hs.skipping = c.info.EarlyData && !c.info.Retried
 }
 

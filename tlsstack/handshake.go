@@ -24,7 +24,9 @@ type handshake struct {
 	ech        encrypted
 	params     parameters
 	transcript keys.Transcript
-	traffic    keys.Traffic
+	client     keys.Traffic // of the client's handshake traffic secret
+	server     keys.Traffic // of the server's
+	traffic    keys.Traffic // of any other secret, one after the other
 	early      keys.Early
 	secrets    keys.Handshake
 	master     keys.Master
@@ -35,12 +37,14 @@ type handshake struct {
 	clientApp    keys.Secret // client application traffic, used after Finished
 	resumption   keys.Secret
 
-	random   [32]byte // client random, for the key log
-	scratch  []byte   // messages of the flight
-	verify   []byte   // what CertificateVerify signs
-	ticket   []byte   // opened or sealed
-	resumed  session  // accepted ticket; aliases ticket
-	identity *ClientIdentity
+	random       [32]byte // client random, for the key log
+	serverRandom [32]byte
+	small        [4]byte // a nonce or ticket_age_add
+	scratch      []byte  // messages of the flight
+	verify       []byte  // what CertificateVerify signs
+	ticket       []byte  // opened or sealed
+	resumed      session // accepted ticket; aliases ticket
+	identity     *ClientIdentity
 
 	sessionOffered bool // the first of two hellos has a session that could be resumed
 	requested      bool // a CertificateRequest was sent

@@ -83,7 +83,8 @@ func (c *rawClient) tickets() []ticket {
 		nonce := b[9 : 9+int(b[8])]
 		rest := b[9+len(nonce):]
 		tk.identity = rest[2 : 2+int(binary.BigEndian.Uint16(rest))]
-		c.traffic.TicketPSK(c.suite, &c.resumption, nonce, &tk.psk)
+		c.traffic.Load(c.suite, &c.resumption)
+		c.traffic.TicketPSK(nonce, &tk.psk)
 		out = append(out, tk)
 	}
 	return out

@@ -69,7 +69,7 @@ func (c *Conn) usable(now time.Time, s *session) bool {
 		seconds-s.sealed <= int64(c.cfg.ticketLifetime()/time.Second) && s.sealed <= seconds+clockSkewMax &&
 		seconds-s.started <= int64(sessionLifeMax/time.Second) &&
 		bytes.Equal(s.name, c.hs.name) &&
-		string(s.alpn) == c.hs.params.alpn &&
+		s.alpn == c.hs.params.alpn &&
 		bytes.Equal(s.policy, c.policy(nil)) &&
 		(c.cfg.ClientAuth != ClientAuthRequire || len(s.chain) > 0) &&
 		c.restoreIdentity(now, s)
@@ -127,9 +127,10 @@ func (c *Conn) sendTickets(now time.Time) *Error {
 		return nil
 	}
 	hs.master.Resumption(hs.transcript.Sum(), &hs.resumption)
+	hs.traffic.Load(c.suite, &hs.resumption)
 	s := session{
 		suite: c.suite.ID, sealed: now.Unix(), started: now.Unix(),
-		name: hs.name, alpn: []byte(c.info.ALPN), policy: c.policy(nil),
+		name: hs.name, alpn: c.info.ALPN, policy: c.policy(nil),
 	}
 	if c.info.Client != nil {
 		s.scheme, s.chain = c.info.Client.Scheme, c.info.Client.Chain
@@ -156,7 +157,8 @@ func (c *Conn) appendTicket(s *session, nonce byte) *Error {
 	if life < time.Second {
 		return nil
 	}
-	hs.traffic.TicketPSK(c.suite, &hs.resumption, []byte{nonce}, &s.psk)
+	hs.small[0] = nonce
+	hs.traffic.TicketPSK(hs.small[:1], &s.psk)
 	plain, ok := s.append(hs.verify[:0])
 	hs.verify = plain
 	if !ok {
@@ -166,13 +168,12 @@ func (c *Conn) appendTicket(s *session, nonce byte) *Error {
 	if hs.ticket, err = c.cfg.Tickets.seal(hs.ticket[:0], plain, c.rand); err != nil {
 		return internal(err)
 	}
-	var ageAdd [4]byte
-	if _, err := io.ReadFull(c.rand, ageAdd[:]); err != nil {
+	if _, err := io.ReadFull(c.rand, hs.small[:]); err != nil {
 		return internal(err)
 	}
 	m := wire.NewSessionTicket{
 		LifetimeSeconds: uint32(life / time.Second),
-		AgeAdd:          binary.BigEndian.Uint32(ageAdd[:]),
+		AgeAdd:          binary.BigEndian.Uint32(hs.small[:]),
 		Nonce:           []byte{nonce},
 		Ticket:          hs.ticket,
 	}

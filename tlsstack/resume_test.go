@@ -299,7 +299,7 @@ func TestTicketKeysFileRefused(t *testing.T) {
 
 // TestSessionParse cuts and extends the content of a ticket.
 func TestSessionParse(t *testing.T) {
-	s := session{suite: 0x1301, sealed: 5, started: 4, name: []byte("n"), alpn: []byte("h2"), policy: []byte("p"),
+	s := session{suite: 0x1301, sealed: 5, started: 4, name: []byte("n"), alpn: "h2", policy: []byte("p"),
 		scheme: 0x0403, chain: [][]byte{[]byte("leaf"), []byte("issuer")}}
 	s.psk.Set(bytes.Repeat([]byte{1}, 32))
 	plain, ok := s.append(nil)
@@ -307,7 +307,7 @@ func TestSessionParse(t *testing.T) {
 		t.Fatal("cannot be written")
 	}
 	var got session
-	if !got.parse(plain) || got.suite != s.suite || got.sealed != 5 || got.started != 4 || string(got.alpn) != "h2" ||
+	if !got.parse(plain) || got.suite != s.suite || got.sealed != 5 || got.started != 4 || got.alpn != "h2" ||
 		string(got.policy) != "p" || got.scheme != s.scheme || len(got.chain) != 2 || got.psk != s.psk {
 		t.Errorf("read as %+v", got)
 	}

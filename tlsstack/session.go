@@ -1,6 +1,7 @@
 package tlsstack
 
 import (
+	"encoding/binary"
 	"time"
 
 	"edge/tlsstack/keys"
@@ -23,7 +24,7 @@ type session struct {
 	started int64
 	psk     keys.Secret
 	name    []byte // parts of the opened ticket from here on
-	alpn    []byte
+	alpn    string
 	policy  []byte
 	scheme  wire.SignatureScheme // of the client's CertificateVerify
 	chain   [][]byte             // the client's certificates, leaf first
@@ -49,22 +50,29 @@ func (s *session) append(dst []byte) ([]byte, bool) {
 	if size > ticketChainBytesMax || len(s.name) > 255 || len(s.alpn) > 255 {
 		return dst, false
 	}
-	b := cryptobyte.NewBuilder(dst)
-	b.AddUint8(sessionVersion)
-	b.AddUint16(uint16(s.suite))
-	b.AddUint64(uint64(s.sealed))
-	b.AddUint64(uint64(s.started))
-	for _, field := range [...][]byte{s.psk.Bytes(), s.name, s.alpn, s.policy} {
-		b.AddUint8LengthPrefixed(func(b *cryptobyte.Builder) { b.AddBytes(field) })
+	dst = append(dst, sessionVersion)
+	dst = binary.BigEndian.AppendUint16(dst, uint16(s.suite))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(s.sealed))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(s.started))
+	dst = appendField(dst, s.psk.Bytes())
+	dst = appendField(dst, s.name)
+	dst = append(append(dst, byte(len(s.alpn))), s.alpn...)
+	dst = appendField(dst, s.policy)
+	dst = binary.BigEndian.AppendUint16(dst, uint16(s.scheme))
+	dst = appendUint24(dst, size+3*len(s.chain))
+	for _, der := range s.chain {
+		dst = append(appendUint24(dst, len(der)), der...)
 	}
-	b.AddUint16(uint16(s.scheme))
-	b.AddUint24LengthPrefixed(func(b *cryptobyte.Builder) {
-		for _, der := range s.chain {
-			b.AddUint24LengthPrefixed(func(b *cryptobyte.Builder) { b.AddBytes(der) })
-		}
-	})
-	out, err := b.Bytes()
-	return out, err == nil
+	return dst, true
+}
+
+// appendField appends a length of one byte and the field.
+func appendField(dst, field []byte) []byte {
+	return append(append(dst, byte(len(field))), field...)
+}
+
+func appendUint24(dst []byte, n int) []byte {
+	return append(dst, byte(n>>16), byte(n>>8), byte(n))
 }
 
 // parse reads a ticket's content; false when it is of another version.
@@ -82,7 +90,7 @@ func (s *session) parse(plain []byte) bool {
 		return false
 	}
 	s.suite, s.sealed, s.started = wire.CipherSuite(suite), int64(sealed), int64(started)
-	s.name, s.alpn, s.policy, s.chain = name, alpn, policy, nil
+	s.name, s.alpn, s.policy, s.chain = name, string(alpn), policy, nil
 	s.scheme = wire.SignatureScheme(scheme)
 	for !chain.Empty() {
 		var der cryptobyte.String

@@ -32,6 +32,7 @@ const infoBytesMax = 2 + 1 + 18 + 1 + HashBytesMax + 1
 type expander struct {
 	suite *Suite
 	mac   hash.Hash
+	used  bool // mac has computed something since it was keyed
 	info  [infoBytesMax]byte
 	sum   [HashBytesMax]byte
 }
@@ -39,7 +40,7 @@ type expander struct {
 // rekey makes secret the one that values are taken from.
 func (e *expander) rekey(s *Suite, secret []byte) {
 	e.suite = s
-	e.mac = hmac.New(s.newHash, secret)
+	e.mac, e.used = hmac.New(s.newHash, secret), false
 }
 
 // label is HKDF-Expand-Label; it fills out, which is at most one hash long.
@@ -52,9 +53,14 @@ func (e *expander) label(out []byte, label string, context []byte) {
 	copy(out, e.hmac(info))
 }
 
-// hmac returns the MAC of data, valid until the next call.
+// hmac returns the MAC of data, valid until the next call. A new MAC is not reset:
+// the first reset makes crypto/hmac keep its state for later ones, which costs,
+// and many secrets are used once.
 func (e *expander) hmac(data []byte) []byte {
-	e.mac.Reset()
+	if e.used {
+		e.mac.Reset()
+	}
+	e.used = true
 	e.mac.Write(data)
 	return e.mac.Sum(e.sum[:0])
 }

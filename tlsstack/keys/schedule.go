@@ -22,11 +22,14 @@ import "crypto/hmac"
 type ladder struct {
 	expander
 	secret [HashBytesMax]byte
+	salt   [HashBytesMax]byte // scratch of down
 }
+
+// zeros stands in for a salt or key that is absent. It is never written.
+var zeros [HashBytesMax]byte
 
 // start sets the first rung: Extract(salt, ikm), nil meaning a hash of zeros.
 func (l *ladder) start(s *Suite, salt, ikm []byte) {
-	var zeros [HashBytesMax]byte
 	if salt == nil {
 		salt = zeros[:s.HashLen]
 	}
@@ -45,10 +48,9 @@ func (l *ladder) derive(out []byte, label string, transcript []byte) {
 
 // down makes the next rung from this one and ikm, and empties this one.
 func (l *ladder) down(next *ladder, ikm []byte) {
-	var salt [HashBytesMax]byte
-	n := l.suite.HashLen
-	l.derive(salt[:n], "derived", l.suite.emptyHash())
-	next.start(l.suite, salt[:n], ikm)
+	salt := l.salt[:l.suite.HashLen]
+	l.derive(salt, "derived", l.suite.emptyHash())
+	next.start(l.suite, salt, ikm)
 	l.wipe()
 }
 
@@ -125,11 +127,10 @@ func (m *Master) Resumption(transcript []byte, r *Secret) {
 // Wipe forgets the stage.
 func (m *Master) Wipe() { m.l.wipe() }
 
-// TicketPSK derives the PSK of one ticket from the resumption secret
-// (RFC 9846, 4.6.1).
-func (t *Traffic) TicketPSK(s *Suite, resumption *Secret, nonce []byte, psk *Secret) {
-	t.Load(s, resumption)
-	t.label(psk.set(s.HashLen), "resumption", nonce)
+// TicketPSK derives the PSK of one ticket from the resumption secret, which is
+// loaded (RFC 9846, 4.6.1).
+func (t *Traffic) TicketPSK(nonce []byte, psk *Secret) {
+	t.label(psk.set(t.suite.HashLen), "resumption", nonce)
 }
 
 // Equal compares two MACs in constant time.

@@ -127,7 +127,8 @@ func walkTrace(t *testing.T, tr *rfcTrace) {
 	tr.check(t, "resumption_master_secret", resumption.Bytes())
 	if nonce, ok := tr.Secrets["ticket_nonce"]; ok {
 		var ticket Secret
-		traffic.TicketPSK(suite, &resumption, unhex(t, nonce), &ticket)
+		traffic.Load(suite, &resumption)
+		traffic.TicketPSK(unhex(t, nonce), &ticket)
 		tr.check(t, "resumption_psk", ticket.Bytes())
 	}
 }
