@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,4 +146,111 @@ func TestInteropResumption(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestInteropRefusals(t *testing.T) {
+	cases := map[string]struct {
+		change func(cfg *Config, client *tls.Config)
+		want   string
+	}{
+		"no protocol in common": {func(_ *Config, c *tls.Config) { c.NextProtos = []string{"foo"} }, "no application protocol"},
+		"TLS 1.2":               {func(_ *Config, c *tls.Config) { c.MinVersion, c.MaxVersion = 0, tls.VersionTLS12 }, "protocol version"},
+		"unknown name": {func(cfg *Config, c *tls.Config) {
+			cfg.StrictSNI = true
+			c.ServerName = "other.example"
+		}, "unrecognized name"},
+		"no group in common": {func(cfg *Config, c *tls.Config) {
+			cfg.Groups = []wire.Group{wire.GroupP384}
+			c.CurvePreferences = []tls.CurveID{tls.X25519}
+		}, "handshake failure"},
+	}
+	for name, tc := range cases {
+		bothWays(t, func(t *testing.T, chunk int) {
+			cfg, client := testConfig(t), clientConfig()
+			tc.change(cfg, client)
+			o := exchange(t, cfg, client, chunk)
+			if o.clientErr == nil || !strings.Contains(o.clientErr.Error(), tc.want) || o.serverErr == nil {
+				t.Errorf("%s: client %v, server %v", name, o.clientErr, o.serverErr)
+			}
+		})
+	}
+}
+
+func TestInteropClientAuth(t *testing.T) {
+	for name, kind := range map[string]keyKind{"p256": keyP256, "p384": keyP384, "rsa": keyRSA, "ed25519": keyEd25519} {
+		t.Run(name, func(t *testing.T) {
+			bothWays(t, func(t *testing.T, chunk int) {
+				client := clientConfig()
+				client.Certificates = []tls.Certificate{{
+					Certificate: sharedCA().leaf(t, testKeys[kind](), x509.ExtKeyUsageClientAuth),
+					PrivateKey:  testKeys[kind](),
+				}}
+				o := exchange(t, clientAuthConfig(t, ClientAuthRequire), client, chunk, 10)
+				o.mustSucceed(t)
+				if o.info.Client == nil || !bytes.Equal(o.info.Client.Chain[0], client.Certificates[0].Certificate[0]) {
+					t.Errorf("client is %+v", o.info.Client)
+				}
+			})
+		})
+	}
+	o := exchange(t, clientAuthConfig(t, ClientAuthRequire), clientConfig(), 0)
+	if o.serverErr == nil || !strings.Contains(o.serverErr.Error(), "certificate_required") {
+		t.Errorf("a client without certificate: %v", o.serverErr)
+	}
+}
+
+// TestInteropKeyLog: both sides log the same secrets.
+func TestInteropKeyLog(t *testing.T) {
+	cfg, client := testConfig(t), clientConfig()
+	var clientLog bytes.Buffer
+	serverLog := map[string]bool{}
+	client.KeyLogWriter = &clientLog
+	cfg.KeyLog = func(label string, clientRandom, secret []byte) {
+		serverLog[fmt.Sprintf("%s %x %x", label, clientRandom, secret)] = true
+	}
+	o := exchange(t, cfg, client, 0, 10)
+	o.mustSucceed(t)
+	lines := strings.Split(strings.TrimSpace(clientLog.String()), "\n")
+	if len(lines) < 4 {
+		t.Fatalf("the client logs %d secrets", len(lines))
+	}
+	for _, line := range lines {
+		if !serverLog[line] {
+			t.Errorf("only the client has %s", line)
+		}
+	}
+	if len(serverLog) != 5 {
+		t.Errorf("the server logs %d secrets", len(serverLog))
+	}
+}
+
+// TestInteropTicketsAcrossMachines: two configurations that share a key file take
+// each other's tickets, as after a restart.
+func TestInteropTicketsAcrossMachines(t *testing.T) {
+	first, second := ticketConfig(t), testConfig(t)
+	second.Certificates = first.Certificates
+	client := clientConfig()
+	client.ClientSessionCache = tls.NewLRUClientSessionCache(4)
+	o := exchange(t, first, client, 0, 10)
+	o.mustSucceed(t)
+	var err error
+	if second.Tickets, err = ParseTicketKeys(first.Tickets.Format()); err != nil {
+		t.Fatal(err)
+	}
+	o = exchange(t, second, client, 0, 10)
+	o.mustSucceed(t)
+	if !o.client.DidResume {
+		t.Error("not resumed")
+	}
+}
+
+// TestInteropStaple: crypto/tls asks for a staple and hands it on.
+func TestInteropStaple(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Certificates.(*fixedSource).creds[0].Staple = []byte("an OCSP response")
+	o := exchange(t, cfg, clientConfig(), 0, 10)
+	o.mustSucceed(t)
+	if string(o.client.OCSPResponse) != "an OCSP response" {
+		t.Errorf("staple is %q", o.client.OCSPResponse)
+	}
 }
