@@ -56,9 +56,16 @@ const importRules = `
 	edge/reactor, edge/reactor/sim, edge/service
 	< edge/gateway;
 
+	# Publishing keys in DNS is work beside serving: the commands alone do it.
+	ech, ech/keydir
+	< edge/dnspub;
+
+	NONE
+	< edge/dnspub/dnstest;
+
 	# The commands call the package that does the work; main alone knows which
 	# reactors there are.
-	edge/config, edge/gateway, edge/reactor, edge/service, edge/site, certstore/..., tlsstack, ech/..., ja4, bpfvm/...
+	edge/config, edge/dnspub, edge/gateway, edge/reactor, edge/service, edge/site, certstore/..., tlsstack, ech/..., ja4, bpfvm/...
 	< edge/cmd;
 
 	edge/cmd, edge/config, edge/gateway, edge/reactor, edge/reactor/uring, edge/reactor/epoll, edge/service
@@ -87,6 +94,9 @@ const testRules = `
 	# The gateway's tests run it whole, on every reactor.
 	edge/reactor/uring, edge/reactor/epoll
 	< edge/gateway;
+
+	edge/dnspub/dnstest
+	< edge/cmd;
 
 	edge/reactor/reactortest
 	< edge/reactor/uring, edge/reactor/epoll;
