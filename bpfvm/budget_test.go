@@ -224,3 +224,19 @@ func TestHelperCharge(t *testing.T) {
 		}
 	})
 }
+
+// TestSlice: a loop uses up the default slice, and then has executed about as many
+// instructions.
+func TestSlice(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e Engine) {
+		l := loadText(t, e, "l: add %r0, 1\nja l")
+		l.start(nil)
+		slice := l.object.Slice()
+		if exit := l.task.Run(slice); exit != Budget {
+			t.Fatalf("leaves with %v", exit)
+		}
+		if n := int64(l.task.state().regs[isa.R0]); n != slice/2 {
+			t.Errorf("%d rounds of two instructions for a slice of %d", n, slice)
+		}
+	})
+}

@@ -201,12 +201,14 @@ func TestObjectSections(t *testing.T) {
 }
 
 func TestObjectNamedHelpers(t *testing.T) {
-	eachObject(t, "named.o", func(g *guest) {
-		g.want("ask", 7, 49+3000)
-		if got := strings.Join(g.program("ask").Helpers(), " "); got != "answer declared" {
-			g.Errorf("helpers are %q", got)
-		}
-	})
+	for _, name := range []string{"named.o", "named_nobtf.o"} {
+		eachObject(t, name, func(g *guest) {
+			g.want("ask", 7, 49+3000)
+			if got := strings.Join(g.program("ask").Helpers(), " "); got != "answer declared" {
+				g.Errorf("helpers are %q", got)
+			}
+		})
+	}
 }
 
 func TestObjectVersion4(t *testing.T) {
@@ -248,6 +250,7 @@ func TestObjectRefused(t *testing.T) {
 		{"refused_extern.o", "nothing defines"},
 		{"refused_hook.o", "section edge/requests: function misspelt is in no hook; hooks are edge/request, edge/response"},
 		{"refused_bigendian.o", "big-endian"},
+		{"refused_stripped.o", "stripped"},
 		{"maps_nobtf.o", "BTF"},
 	} {
 		for _, file := range objects(t, c.file) {

@@ -87,6 +87,9 @@ func (r *reader) checkSections() error {
 // hooks: such a program would silently never run.
 func (r *reader) readSymbols() error {
 	symbols, err := r.file.Symbols()
+	if errors.Is(err, elf.ErrNoSymbols) {
+		return errors.New("no symbol table: the object has been stripped")
+	}
 	if err != nil {
 		return fmt.Errorf("symbols: %w", err)
 	}

@@ -26,7 +26,7 @@ func (r *reader) readMaps(spec *ebpf.CollectionSpec) error {
 		r.mapIndex[name] = len(r.out.Maps)
 		r.out.Maps = append(r.out.Maps, Map{
 			Name: name, Type: MapType(m.Type), KeyBytes: m.KeySize, ValueBytes: m.ValueSize,
-			EntriesMax: m.MaxEntries, Flags: m.Flags, Pinned: m.Pinning == ebpf.PinByName,
+			EntriesMax: m.MaxEntries, Pinned: m.Pinning == ebpf.PinByName,
 		})
 	}
 	return nil

@@ -53,7 +53,6 @@ type Map struct {
 	KeyBytes   uint32
 	ValueBytes uint32
 	EntriesMax uint32
-	Flags      uint32
 	// Pinned maps (LIBBPF_PIN_BY_NAME) are one and the same in every object that
 	// declares the name; others belong to their object.
 	Pinned bool

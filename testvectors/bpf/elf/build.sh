@@ -20,8 +20,10 @@ for clang in "$@"; do
 		llvm-strip -g "$out/${c%.c}.o"
 	done
 	# The same without type information, and for the other byte order.
-	for c in strings globals calls maps; do
+	for c in strings globals calls maps named; do
 		"$clang" -target bpfel -mcpu=v3 -O1 -c $c.c -o "$out/${c}_nobtf.o"
 	done
+	"$clang" -target bpfel -O2 -c globals.c -o "$out/refused_stripped.o"
+	llvm-strip --strip-all "$out/refused_stripped.o"
 	"$clang" -target bpfeb -O2 -c globals.c -o "$out/refused_bigendian.o"
 done
