@@ -63,9 +63,13 @@ const importRules = `
 	NONE
 	< edge/dnspub/dnstest;
 
+	# What a client would do with them.
+	ech, ech/keydir, edge/dnspub, tlsstack/...
+	< edge/echcheck;
+
 	# The commands call the package that does the work; main alone knows which
 	# reactors there are.
-	edge/config, edge/dnspub, edge/gateway, edge/reactor, edge/service, edge/site, certstore/..., tlsstack, ech/..., ja4, bpfvm/...
+	edge/config, edge/dnspub, edge/echcheck, edge/gateway, edge/reactor, edge/service, edge/site, certstore/..., tlsstack, ech/..., ja4, bpfvm/...
 	< edge/cmd;
 
 	edge/cmd, edge/config, edge/gateway, edge/reactor, edge/reactor/uring, edge/reactor/epoll, edge/service
