@@ -45,11 +45,8 @@ type Buffers struct {
 	arena  []byte // what Get cuts from
 	chunks []chunk
 	usable [bufferClasses]int32 // first chunk of a class with free buffers
-	empty  []int32              // chunks with nothing handed out, last in first out
+	empty  FreeList             // chunks with nothing handed out
 	used   int                  // bytes handed out now
-
-	idle int // the first so many of empty were not needed since the last Trim
-	cold int // and of so many the pages were given back
 }
 
 // NewBuffers maps budget bytes for Get, and reserved bytes more for Reserve.
@@ -109,10 +106,7 @@ func (p *Buffers) Get(n int) []byte {
 
 // takeChunk gives a chunk with nothing handed out, noChunk if there is none.
 func (p *Buffers) takeChunk() int32 {
-	if n := len(p.empty); n > 0 {
-		i := p.empty[n-1]
-		p.empty = p.empty[:n-1]
-		p.idle, p.cold = min(p.idle, n-1), min(p.cold, n-1)
+	if i, ok := p.empty.Take(); ok {
 		return i
 	}
 	if (len(p.chunks)+1)*chunkBytes > len(p.arena) {
@@ -142,7 +136,7 @@ func (p *Buffers) Put(b []byte) {
 	c.free |= bit
 	if c.free == all(c.class) {
 		p.unlink(i)
-		p.empty = append(p.empty, i)
+		p.empty.Put(i)
 	}
 }
 
@@ -171,12 +165,20 @@ func (p *Buffers) unlink(i int32) {
 // the last Trim; more says that another Trim may find some. A reactor calls it
 // every few seconds while there is work.
 func (p *Buffers) Trim() (more bool) {
-	for _, i := range p.empty[p.cold:max(p.idle, p.cold)] {
-		_ = unix.Madvise(p.arena[int(i)*chunkBytes:int(i+1)*chunkBytes], unix.MADV_DONTNEED)
+	return p.empty.Trim(func(i int32) {
+		Discard(p.arena[int(i)*chunkBytes : int(i+1)*chunkBytes])
+	})
+}
+
+// Discard gives the kernel back the pages of memory that holds nothing of worth;
+// it reads as zero then, or as before. Parts of pages are left alone.
+func Discard(b []byte) {
+	const page = 4 << 10
+	skip := int(-address(b) & (page - 1))
+	if len(b) < skip+page {
+		return
 	}
-	p.cold = max(p.idle, p.cold)
-	p.idle = len(p.empty)
-	return p.idle > p.cold
+	_ = unix.Madvise(b[skip:len(b)-(len(b)-skip)%page], unix.MADV_DONTNEED)
 }
 
 // Holds says that b lies in the pool's memory.
@@ -188,7 +190,7 @@ func (p *Buffers) Holds(b []byte) bool {
 // Available is the number of bytes that any mixture of Gets will be given: those
 // of the chunks with nothing handed out.
 func (p *Buffers) Available() int {
-	return (len(p.empty) + len(p.arena)/chunkBytes - len(p.chunks)) * chunkBytes
+	return (p.empty.Len() + len(p.arena)/chunkBytes - len(p.chunks)) * chunkBytes
 }
 
 // Used is the number of bytes handed out now.

@@ -53,8 +53,8 @@ func TestBuffersDistinct(t *testing.T) {
 	for len(out) > 0 {
 		put(0)
 	}
-	if p.Used() != 0 || len(p.empty) != len(p.chunks) {
-		t.Fatalf("%d bytes used, %d of %d chunks empty, want none and all", p.Used(), len(p.empty), len(p.chunks))
+	if p.Used() != 0 || p.empty.Len() != len(p.chunks) {
+		t.Fatalf("%d bytes used, %d of %d chunks empty, want none and all", p.Used(), p.empty.Len(), len(p.chunks))
 	}
 }
 

@@ -119,4 +119,4 @@ func Run(t *testing.T, make Make, only ...string) {
 }
 
 // watchdog is when a condition that does not come is given up.
-const watchdog = 20 * time.Second
+const watchdog = 60 * time.Second

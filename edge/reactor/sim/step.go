@@ -3,13 +3,9 @@ package sim
 import (
 	"bytes"
 	"syscall"
-	"time"
 
 	"edge/edge/reactor"
 )
-
-// acceptRest is how long a listener rests after accept failed.
-const acceptRest = 100 * time.Millisecond
 
 // Rates of faults, one in so many.
 const (
@@ -200,7 +196,7 @@ func (s *Reactor) accept(l *slot) {
 
 func (s *Reactor) acceptFailed(l *slot, err error) {
 	l.Op.resting = true
-	s.wheel.Own(s.clock.now.Add(acceptRest), uint64(l.Sock))
+	s.wheel.Own(s.clock.now.Add(reactor.AcceptRest), uint64(l.Sock))
 	s.h.AcceptFailed(l.Sock, err)
 }
 

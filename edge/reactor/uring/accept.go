@@ -3,17 +3,12 @@ package uring
 import (
 	"fmt"
 	"syscall"
-	"time"
 
 	"github.com/pawelgaczynski/giouring"
 	"golang.org/x/sys/unix"
 
 	"edge/edge/reactor"
 )
-
-// acceptRest is how long a listener rests after accept failed: long enough that
-// running out of descriptors costs nothing, short enough to go unnoticed.
-const acceptRest = 100 * time.Millisecond
 
 // Listen takes over a listening socket.
 func (r *Reactor) Listen(fd int) (reactor.Sock, error) {
@@ -82,9 +77,9 @@ func (r *Reactor) welcome(l *slot, fd int) {
 		return
 	}
 	if l.Op.unix {
-		r.h.Accepted(l.Sock, sl.Sock, unixPeer)
+		r.Handler.Accepted(l.Sock, sl.Sock, unixPeer)
 	} else {
-		r.h.Accepted(l.Sock, sl.Sock, r.peerOf(fd))
+		r.Handler.Accepted(l.Sock, sl.Sock, r.peerOf(fd))
 	}
 }
 
@@ -94,7 +89,7 @@ func (r *Reactor) acceptFailed(sl *slot, err error) {
 		return
 	}
 	r.rest(sl)
-	r.h.AcceptFailed(sl.Sock, err)
+	r.Handler.AcceptFailed(sl.Sock, err)
 }
 
 // rest stops accepting for a while.
@@ -103,7 +98,7 @@ func (r *Reactor) rest(sl *slot) {
 	if sl.Op.armed {
 		r.cancelReceive(sl)
 	}
-	r.wheel.Own(r.now.Add(acceptRest), uint64(sl.Sock))
+	r.Wheel.Own(r.Now().Add(reactor.AcceptRest), uint64(sl.Sock))
 }
 
 // rested ends the rest of a listener, if it is still there.

@@ -6,7 +6,6 @@ import (
 	"unsafe"
 
 	"github.com/pawelgaczynski/giouring"
-	"golang.org/x/sys/unix"
 
 	"edge/edge/reactor"
 )
@@ -33,9 +32,7 @@ type bufRing struct {
 
 	size int    // bytes of a buffer
 	mem  []byte // all buffers
-	free []uint16
-	idle int // the first so many of free were not needed since the last trim
-	cold int // and of so many the pages were given back
+	free reactor.FreeList
 	next int // first buffer never used
 	max  int
 
@@ -102,7 +99,7 @@ func (b *bufRing) put(id int) {
 	}
 	b.inUse[id] = false
 	b.busy--
-	b.free = append(b.free, uint16(id))
+	b.free.Put(int32(id))
 }
 
 // fill lends buffers up to the target; what it added is shown to the kernel.
@@ -123,10 +120,7 @@ func (b *bufRing) fill() {
 }
 
 func (b *bufRing) pop() (int, bool) {
-	if n := len(b.free); n > 0 {
-		id := b.free[n-1]
-		b.free = b.free[:n-1]
-		b.idle, b.cold = min(b.idle, n-1), min(b.cold, n-1)
+	if id, ok := b.free.Take(); ok {
 		return int(id), true
 	}
 	if b.next == b.max {
@@ -169,19 +163,11 @@ func (b *bufRing) show() {
 // last trim, and lends fewer if few were used; more says that another trim may
 // find something.
 func (b *bufRing) trim() (more bool) {
-	if b.size%pageBytes == 0 {
-		for _, id := range b.free[b.cold:max(b.idle, b.cold)] {
-			_ = unix.Madvise(b.bytes(int(id)), unix.MADV_DONTNEED)
-		}
-	}
-	b.cold = max(b.idle, b.cold)
-	b.idle = len(b.free)
+	more = b.free.Trim(func(id int32) { reactor.Discard(b.bytes(int(id))) })
 	if b.peak < b.target/4 && b.target > lentLeast {
 		b.target /= 2
 		more = true
 	}
 	b.peak = 0
-	return more || b.idle > b.cold
+	return more
 }
-
-const pageBytes = 4 << 10

@@ -146,7 +146,7 @@ func TestOutOfDescriptors(t *testing.T) {
 	for out.Scan() {
 		_, _ = fmt.Sscan(out.Text(), &failed, &ms)
 	}
-	if most := 1 + ms/int(acceptRest.Milliseconds()); failed == 0 || failed > most {
+	if most := 1 + ms/int(reactor.AcceptRest.Milliseconds()); failed == 0 || failed > most {
 		t.Errorf("accept failed %d times in %d ms, want 1 to %d", failed, ms, most)
 	}
 }

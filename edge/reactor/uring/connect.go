@@ -40,11 +40,11 @@ func (r *Reactor) connected(sl *slot, res int32) {
 	}
 	sl.State = reactor.SlotOpen
 	if res < 0 {
-		r.h.Connected(sl.Sock, syscall.Errno(-res))
+		r.Handler.Connected(sl.Sock, syscall.Errno(-res))
 		return
 	}
 	r.armReceive(sl)
-	r.h.Connected(sl.Sock, nil)
+	r.Handler.Connected(sl.Sock, nil)
 }
 
 // Close gives a socket up. What it has with the kernel is cancelled and the
@@ -79,7 +79,7 @@ func (r *Reactor) close(sl *slot) {
 	sl.State = reactor.SlotClosing
 	c.want = false
 	r.dropHeld(sl)
-	r.wheel.Forget(sl.Sock)
+	r.Wheel.Forget(sl.Sock)
 	sl.Pending++
 	*r.entry() = sqe{OpCode: giouring.OpClose, Fd: c.fd, UserData: userData(sl.Sock, opClose)}
 	c.fd = -1

@@ -279,7 +279,7 @@ func TestAcceptAgain(t *testing.T) {
 	locked(t, r)
 	e, at := newEchoes(t, r)
 	sl := r.slots.Live(e.l)
-	r.h = e
+	r.Handler = e
 	r.accepted(sl, -int32(unix.EAGAIN), giouring.CQEFMore)
 	if !sl.Op.resting {
 		t.Fatal("no rest after EAGAIN")
@@ -299,7 +299,8 @@ func TestRunOnAnotherThread(t *testing.T) {
 	r := newReactor(t, reactor.Options{})
 	locked(t, r)
 	e, _ := newEchoes(t, r)
-	turns(t, r, e, "a turn", func() bool { return r.now > instantStart })
+	before := r.Now()
+	turns(t, r, e, "a turn", func() bool { return r.Now() > before })
 	if r.ring.flags&giouring.SetupSingleIssuer == 0 {
 		t.Skip("this kernel does not mind")
 	}
@@ -360,7 +361,7 @@ func TestTurnAllocatesNothing(t *testing.T) {
 	fd := client(t, at)
 	turns(t, r, e, "accepted", func() bool { return e.accepted == 1 })
 	a := &answerer{r: r, buf: r.Buffers().Get(100)[:100]}
-	r.h = a
+	r.Handler = a
 	message := make([]byte, 100)
 	exchange := func() {
 		before := a.sent

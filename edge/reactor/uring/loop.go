@@ -18,7 +18,7 @@ import (
 func (r *Reactor) Run(h reactor.Handler) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	r.h, r.stopped = h, false
+	r.Handler, r.Stopped = h, false
 	if !r.enabled {
 		if err := r.ring.enable(); err != nil {
 			return err
@@ -26,30 +26,15 @@ func (r *Reactor) Run(h reactor.Handler) error {
 		r.enabled = true
 		r.armWake()
 	}
-	for !r.stopped {
+	for !r.Stopped {
 		r.prepare()
 		if err := r.enter(); err != nil {
 			return err
 		}
 		r.turn()
-		r.yield()
+		r.Yield()
 	}
 	return nil
-}
-
-// yieldEvery is well below the 10 ms after which the Go runtime's monitor thread
-// takes a goroutine for one that hogs its processor.
-const yieldEvery = 8 * time.Millisecond
-
-// yield passes through the Go scheduler now and then. A worker that never does
-// is, to the monitor thread, a goroutine to be preempted and a system call to be
-// robbed of its processor: the monitor then wakes every 20 µs for good, which
-// was measured at a fifth of a busy worker's time.
-func (r *Reactor) yield() {
-	if r.now.Sub(r.yielded) >= yieldEvery {
-		r.yielded = r.now
-		runtime.Gosched()
-	}
 }
 
 // prepare completes what is submitted next.
@@ -66,7 +51,7 @@ func (r *Reactor) prepare() {
 func (r *Reactor) enter() error {
 	head, tail := r.ring.ready()
 	var errno syscall.Errno
-	if head != tail || len(r.resumed) > 0 || len(r.backlog) > 0 || r.wheel.Ready() {
+	if head != tail || len(r.resumed) > 0 || len(r.backlog) > 0 || r.Wheel.Ready() {
 		errno = r.ring.poll()
 	} else {
 		errno = r.ring.wait(r.batch)
@@ -88,8 +73,8 @@ func (r *Reactor) enter() error {
 
 // turn hands over everything that came.
 func (r *Reactor) turn() {
-	r.now = r.clock()
-	r.wheel.BeginTurn()
+	r.Turn()
+	r.Wheel.BeginTurn()
 	head, tail := r.ring.ready()
 	r.batch = int(tail - head)
 	for ; head != tail; head++ {
@@ -98,14 +83,9 @@ func (r *Reactor) turn() {
 	}
 	r.ring.seen(head)
 	r.deliverResumed()
-	r.trimLater()
+	r.TrimLater()
 	r.expire()
-	r.h.TurnEnd()
-}
-
-// clock is the time now; Now is what it was when the turn began.
-func (r *Reactor) clock() reactor.Instant {
-	return instantStart + reactor.Instant(time.Since(r.base))
+	r.Handler.TurnEnd()
 }
 
 // complete dispatches one completion.
@@ -118,11 +98,11 @@ func (r *Reactor) complete(user uint64, res int32, flags uint32) {
 		r.timerAt = 0
 		return
 	case opWake:
-		r.wake.Run()
+		r.Wake.Run()
 		r.armWake()
 		return
 	}
-	r.active = true
+	r.Worked()
 	sl := r.slots.Find(s)
 	if sl == nil {
 		panic("BUG: completion of a slot that is free")
@@ -144,22 +124,22 @@ func (r *Reactor) complete(user uint64, res int32, flags uint32) {
 	}
 	if sl.State == reactor.SlotClosing && sl.Pending == 0 {
 		r.slots.Free(sl)
-		r.h.Closed(s)
+		r.Handler.Closed(s)
 	}
 }
 
 // expire hands over the timers whose time has come.
 func (r *Reactor) expire() {
 	for {
-		e, ok := r.wheel.Expire(r.now)
+		e, ok := r.Wheel.Expire(r.Now())
 		if !ok {
 			return
 		}
 		switch e.Kind {
 		case reactor.ExpirySocket:
-			r.h.Expired(reactor.Sock(e.Tag))
+			r.Handler.Expired(reactor.Sock(e.Tag))
 		case reactor.ExpiryAfter:
-			r.h.Fired(e.Tag)
+			r.Handler.Fired(e.Tag)
 		case reactor.ExpiryOwn:
 			r.own(reactor.Sock(e.Tag))
 		}
@@ -173,31 +153,17 @@ func (r *Reactor) own(s reactor.Sock) {
 		r.rested(s)
 		return
 	}
-	r.trimming = false
-	pool, recv := r.pool.Trim(), r.bufs.trim()
-	r.active = r.active || pool || recv
-}
-
-// trimEvery is how often memory not used meanwhile is given back.
-const trimEvery = 5 * time.Second
-
-// trimLater sees to it that memory is trimmed some time after there was work. An
-// idle worker is not woken for it.
-func (r *Reactor) trimLater() {
-	if r.active && !r.trimming {
-		r.active, r.trimming = false, true
-		r.wheel.Own(r.now.Add(trimEvery), 0)
-	}
+	r.Trim(r.bufs.trim())
 }
 
 // armTimer has the ring's one timeout go off when the wheel next has something.
 // One that goes off too early is harmless and is left alone.
 func (r *Reactor) armTimer() {
-	next := r.wheel.Next()
+	next := r.Wheel.Next()
 	if next == 0 || r.timerAt != 0 && r.timerAt <= next {
 		return
 	}
-	r.fixed.timeout = syscall.NsecToTimespec(max(0, int64(next.Sub(r.clock()))))
+	r.fixed.timeout = syscall.NsecToTimespec(max(0, int64(next.Sub(r.Read()))))
 	at := uint64(uintptr(unsafe.Pointer(&r.fixed.timeout)))
 	e := r.entry()
 	if r.timerAt == 0 {
@@ -212,6 +178,6 @@ func (r *Reactor) armTimer() {
 
 // armWake waits for the eventfd of Post.
 func (r *Reactor) armWake() {
-	*r.entry() = sqe{OpCode: giouring.OpRead, Fd: int32(r.wake.FD()),
+	*r.entry() = sqe{OpCode: giouring.OpRead, Fd: int32(r.Wake.FD()),
 		Addr: uint64(uintptr(unsafe.Pointer(&r.fixed.wake))), Len: 8, UserData: userData(0, opWake)}
 }

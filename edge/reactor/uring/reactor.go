@@ -3,7 +3,6 @@ package uring
 import (
 	"net/netip"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"edge/edge/reactor"
@@ -40,25 +39,14 @@ type slot = reactor.Slot[conn]
 
 // Reactor is a reactor.Reactor on one io_uring.
 type Reactor struct {
-	ring *ring
-	bufs *bufRing
-	pool *reactor.Buffers
+	reactor.Core
 
+	ring  *ring
+	bufs  *bufRing
 	slots reactor.Slots[conn]
-	wheel *reactor.Wheel
-	wake  *reactor.Wake
 
-	h        reactor.Handler
-	base     time.Time
-	now      reactor.Instant
-	wall     time.Time
-	wallAt   reactor.Instant
-	batch    int  // completions of the last turn
-	active   bool // there was work since memory was trimmed
-	trimming bool // a timer for trimming is set
-	enabled  bool
-	stopped  bool
-	yielded  reactor.Instant // when yield last passed through the scheduler
+	enabled bool
+	batch   int // completions of the last turn
 
 	resumed []reactor.Sock // to be delivered what they missed
 	starved []reactor.Sock // to be armed when there are buffers, first come first served
@@ -83,9 +71,6 @@ type fixed struct {
 // or the address of a Connect.
 const slotMemBytes = reactor.FileBuffersMax * 16
 
-// instantStart is what the clock shows at first: 0 means never.
-const instantStart = reactor.Instant(time.Second)
-
 // New sets a reactor up. An error that is a *RefusedError says that io_uring is
 // not to be had here, why, and what would allow it. The reactor belongs to the
 // thread that calls Run.
@@ -97,9 +82,7 @@ func New(o reactor.Options) (*Reactor, error) {
 	r := &Reactor{
 		opts:  o,
 		slots: reactor.NewSlots[conn](o.SocketsMax),
-		base:  time.Now(),
-		now:   instantStart,
-		wheel: reactor.NewWheel(instantStart),
+		Core:  reactor.NewCore(),
 	}
 	if r.ring, err = setupSmaller(o, setup); err != nil {
 		return nil, err
@@ -118,7 +101,7 @@ func (r *Reactor) build() (err error) {
 	if err := r.mapMemory(); err != nil {
 		return err
 	}
-	r.wake, err = reactor.NewWake()
+	r.Wake, err = reactor.NewWake()
 	return err
 }
 
@@ -130,13 +113,13 @@ func (r *Reactor) mapMemory() error {
 	reserved := reactor.PageCeil(recv) + reactor.PageCeil(slots) +
 		reactor.PageCeil(bufRingBytes(o)) + reactor.PageCeil(int(unsafe.Sizeof(fixed{})))
 	var err error
-	if r.pool, err = reactor.NewBuffers(o.BufferBytes, reserved); err != nil {
+	if r.Pool, err = reactor.NewBuffers(o.BufferBytes, reserved); err != nil {
 		return err
 	}
-	r.fixed = (*fixed)(unsafe.Pointer(&r.pool.Reserve(int(unsafe.Sizeof(fixed{})))[0]))
-	r.slotMem = r.pool.Reserve(slots)
-	entries := r.pool.Reserve(bufRingBytes(o))
-	r.bufs, err = newBufRing(r.ring, o, r.pool, entries, r.pool.Reserve(recv))
+	r.fixed = (*fixed)(unsafe.Pointer(&r.Pool.Reserve(int(unsafe.Sizeof(fixed{})))[0]))
+	r.slotMem = r.Pool.Reserve(slots)
+	entries := r.Pool.Reserve(bufRingBytes(o))
+	r.bufs, err = newBufRing(r.ring, o, r.Pool, entries, r.Pool.Reserve(recv))
 	return err
 }
 
@@ -199,20 +182,6 @@ func splitUserData(u uint64) (reactor.Sock, op) {
 	return reactor.Sock(u &^ (0xff << opShift)), op(u >> opShift)
 }
 
-// Buffers is the pool of memory for Send and ReadFile.
-func (r *Reactor) Buffers() *reactor.Buffers { return r.pool }
-
-// Now is the clock as of the start of this turn.
-func (r *Reactor) Now() reactor.Instant { return r.now }
-
-// Wall is Now as a date.
-func (r *Reactor) Wall() time.Time {
-	if r.wallAt != r.now {
-		r.wall, r.wallAt = time.Now(), r.now
-	}
-	return r.wall
-}
-
 // SocketsMax bounds Sock.Index.
 func (r *Reactor) SocketsMax() int { return r.slots.Max() }
 
@@ -224,27 +193,11 @@ func (r *Reactor) FD(s reactor.Sock) int {
 	return -1
 }
 
-// Post has fn called on the reactor's thread.
-func (r *Reactor) Post(fn func()) { r.wake.Post(fn) }
-
-// Stop ends Run after the current turn.
-func (r *Reactor) Stop() { r.stopped = true }
-
 // SetDeadline sets or clears the deadline of s.
 func (r *Reactor) SetDeadline(s reactor.Sock, at reactor.Instant) {
 	if r.slots.Live(s) != nil {
-		r.wheel.SetDeadline(s, at)
+		r.Wheel.SetDeadline(s, at)
 	}
-}
-
-// After has Handler.Fired(tag) called once d has passed; in the next turn if d
-// is not positive.
-func (r *Reactor) After(d time.Duration, tag uint64) {
-	if d <= 0 {
-		r.wheel.Soon(tag)
-		return
-	}
-	r.wheel.After(r.now.Add(d), tag)
 }
 
 // Recycle gives back a receive buffer that the Handler kept.

@@ -114,7 +114,7 @@ func (r *Reactor) receivedBytes(sl *slot, id, n int) {
 
 func (r *Reactor) deliver(sl *slot, id, n int) {
 	b := r.bufs.bytes(id)
-	if !r.h.Received(sl.Sock, b[:n:n], reactor.BufID(id)) {
+	if !r.Handler.Received(sl.Sock, b[:n:n], reactor.BufID(id)) {
 		r.bufs.put(id)
 	}
 }
@@ -132,9 +132,9 @@ func (r *Reactor) receiveEnded(sl *slot, err syscall.Errno) {
 func (r *Reactor) reportEnd(sl *slot) {
 	sl.Op.reported = true
 	if sl.Op.endErr != 0 {
-		r.h.ReceiveEnded(sl.Sock, sl.Op.endErr)
+		r.Handler.ReceiveEnded(sl.Sock, sl.Op.endErr)
 	} else {
-		r.h.ReceiveEnded(sl.Sock, nil)
+		r.Handler.ReceiveEnded(sl.Sock, nil)
 	}
 }
 

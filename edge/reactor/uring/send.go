@@ -77,7 +77,7 @@ func (r *Reactor) sent(sl *slot, res int32) {
 	}
 	c.sending, c.out = false, nil
 	r.shutdownIfDue(sl)
-	r.h.Sent(sl.Sock, err)
+	r.Handler.Sent(sl.Sock, err)
 }
 
 // ShutdownWrite sends FIN once no Send is in flight. It is a system call of its
@@ -137,8 +137,8 @@ func (r *Reactor) memory(sl *slot) *[slotMemBytes]byte {
 func (r *Reactor) fileRead(sl *slot, res int32) {
 	sl.Op.reading = false
 	if res < 0 {
-		r.h.FileRead(sl.Sock, 0, syscall.Errno(-res))
+		r.Handler.FileRead(sl.Sock, 0, syscall.Errno(-res))
 		return
 	}
-	r.h.FileRead(sl.Sock, int(res), nil)
+	r.Handler.FileRead(sl.Sock, int(res), nil)
 }

@@ -21,14 +21,14 @@ func (r *Reactor) Shut() error {
 	} else {
 		r.closeUnstarted()
 	}
-	if r.wake != nil {
-		_ = r.wake.Close()
+	if r.Wake != nil {
+		_ = r.Wake.Close()
 	}
 	r.ring.close()
-	if r.pool == nil || !quiet {
+	if r.Pool == nil || !quiet {
 		return nil // what the kernel may still write to is left mapped
 	}
-	return r.pool.Close()
+	return r.Pool.Close()
 }
 
 // closeUnstarted closes the sockets of a ring that never ran.
@@ -43,17 +43,17 @@ func (r *Reactor) closeUnstarted() {
 // settle closes every socket and turns until the last completion came; false if
 // it did not come in time.
 func (r *Reactor) settle() bool {
-	r.h = mute{}
+	r.Handler = mute{}
 	for i := range r.slots.Top() {
 		if sl := r.slots.At(i); sl.State != reactor.SlotFree && sl.State != reactor.SlotClosing {
 			r.close(sl)
 		}
 	}
-	end := r.clock().Add(shutWait)
-	r.wheel.Own(end, 0)
+	end := r.Read().Add(shutWait)
+	r.Wheel.Own(end, 0)
 	for r.slots.Len() > 0 {
 		r.prepare()
-		if r.enter() != nil || r.now > end {
+		if r.enter() != nil || r.Now() > end {
 			return false
 		}
 		r.turn()
