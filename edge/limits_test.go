@@ -22,10 +22,10 @@ func TestLimitsBite(t *testing.T) {
 		request string
 		status  int
 	}{
-		"--max-request-line-bytes": {"256", "GET /" + strings.Repeat("a", 300) + " HTTP/1.1\r\nHost: a\r\n\r\n", 414},
-		"--max-head-bytes":         {"8k", "GET / HTTP/1.1\r\nHost: a\r\nA: " + strings.Repeat("a", 9000) + "\r\n\r\n", 431},
-		"--max-fields":             {"8", "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("A: b\r\n", 8) + "\r\n", 431},
-		"--max-body-bytes":         {"10", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n", 413},
+		"--max-request-line-bytes": {"256", "GET /" + strings.Repeat("a", 300) + " HTTP/1.1\r\nHost: localhost\r\n\r\n", 414},
+		"--max-head-bytes":         {"8k", "GET / HTTP/1.1\r\nHost: localhost\r\nA: " + strings.Repeat("a", 9000) + "\r\n\r\n", 431},
+		"--max-fields":             {"8", "GET / HTTP/1.1\r\nHost: localhost\r\n" + strings.Repeat("A: b\r\n", 8) + "\r\n", 431},
+		"--max-body-bytes":         {"10", "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 11\r\n\r\n", 413},
 	} {
 		t.Run(flag, func(t *testing.T) {
 			in := serveDev(t, flag, tc.value, site(t))
@@ -124,7 +124,7 @@ func TestTimeoutsBite(t *testing.T) {
 		"--handshake-timeout": {"-", ""},
 		"--idle-timeout":      {"", ""},
 		"--head-timeout":      {"GET / HTTP/1.1\r\n", "HTTP/1.1 408 "},
-		"--body-timeout":      {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab", ""},
+		"--body-timeout":      {"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nab", ""},
 	} {
 		t.Run(flag, func(t *testing.T) {
 			in := serveDev(t, flag, "200ms", site(t))
@@ -156,7 +156,7 @@ func TestWriteTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Far more than the sockets' buffers hold.
-	if _, err := io.WriteString(c, strings.Repeat("GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n", 50)); err != nil {
+	if _, err := io.WriteString(c, strings.Repeat("GET /big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n", 50)); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Second) // several times the timeout, without a byte read
@@ -173,7 +173,7 @@ func TestRequestTimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(c, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	for range 1000 { // a byte at a time keeps --body-timeout away
@@ -185,4 +185,41 @@ func TestRequestTimeout(t *testing.T) {
 	if err == nil {
 		t.Error("a thousand bytes in ten seconds were all taken")
 	}
+}
+
+// With few open files a worker takes fewer connections, says so, and goes on
+// serving when more come than it can take.
+func TestFewOpenFiles(t *testing.T) {
+	t.Setenv(openFiles, "64")
+	in := serveDev(t, "--http", "127.0.0.1:0", site(t))
+	in.waitStderr("64 files may be open: a worker takes ")
+	for range 3 {
+		var storm []net.Conn
+		for range 100 {
+			c, err := net.DialTimeout("tcp", in.plain, patience)
+			if err != nil {
+				continue // refused: that is the point
+			}
+			storm = append(storm, c)
+		}
+		for _, c := range storm {
+			c.Close()
+		}
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		body, err := in.tryPage()
+		if err == nil && body == page {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no page after the storm: %v; stderr:\n%s", err, in.stderr.String())
+		}
+	}
+}
+
+// Too few to serve at all is an error.
+func TestTooFewOpenFiles(t *testing.T) {
+	t.Setenv(openFiles, "30")
+	status, out, errs := outcome(t, "serve", "--dev", "--state-dir", t.TempDir(), "--listen", "127.0.0.1:0", "--workers", "1")
+	expectRefusal(t, status, 1, out, errs, []string{"only 30 files may be open", "ulimit -n"})
 }

@@ -14,9 +14,7 @@ import (
 )
 
 func main() {
-	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal asks; a second one, no longer caught, ends the process.
-	context.AfterFunc(ctx, restore)
+	ctx := untilSignal()
 	env := cmd.Env{
 		In:         os.Stdin,
 		Out:        os.Stdout,
@@ -25,6 +23,22 @@ func main() {
 		NewReactor: newReactor,
 	}
 	os.Exit(cmd.Main(ctx, env, os.Args[1:]))
+}
+
+// untilSignal ends with the first SIGINT or SIGTERM, which asks. A second one ends
+// the process: it is caught too, for process 1 is not harmed by a signal that it
+// does not catch.
+func untilSignal() context.Context {
+	ctx, end := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		end()
+		second, _ := (<-signals).(syscall.Signal)
+		os.Exit(128 + int(second)) // as a shell reports an end by that signal
+	}()
+	return ctx
 }
 
 // newReactor is the one place that knows which reactors there are.

@@ -3,12 +3,13 @@
 // by looking at the values alone.
 //
 // config.go is the value and its checks, flags.go the flags, limits.go every
-// maximum with its reason, values.go the spellings of sizes and addresses.
+// maximum with its reason, address.go and values.go the spellings.
 package config
 
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
 	"path/filepath"
@@ -21,14 +22,20 @@ import (
 type Config struct {
 	Site string // tar file or directory to serve; empty: the page that says what to do
 
-	Listen       []netip.AddrPort // TLS; an unspecified IPv6 address takes IPv4 too
-	HTTP         []netip.AddrPort // plain HTTP; usually none
-	HTTPRedirect bool             // HTTP answers with a redirect to https and nothing else
+	Listen       []Address   // TLS; an unspecified IPv6 address takes IPv4 too
+	ListenGiven  bool        // Listen is not the default
+	HTTP         []Address   // plain HTTP; usually none
+	HTTPRedirect bool        // HTTP answers with a redirect to https and nothing else
+	UnixMode     fs.FileMode // of the socket files among them
+
+	HTMLFallback bool // /a is answered with /a.html where there is no /a
 
 	CertDir   string // PEM pairs; empty only with Dev
 	StrictSNI bool   // a name without a certificate is refused, not given the default one
 	Dev       bool   // a development authority and certificate in StateDir
 	StateDir  string // what edge itself makes and keeps
+
+	TicketKeys string // file of the keys that seal session tickets; empty: our own, rotated
 
 	ECHDir             string  // ECH key files; empty: no ECH
 	Relays             []Relay // where connections for names without a certificate go
@@ -62,7 +69,8 @@ func (h HostPort) String() string { return net.JoinHostPort(h.Host, strconv.Itoa
 // New returns the defaults.
 func New() *Config {
 	return &Config{
-		Listen:   []netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:8443")},
+		Listen:   []Address{{TCP: netip.MustParseAddrPort("0.0.0.0:8443")}},
+		UnixMode: 0o660,
 		StateDir: ".state",
 		Workers:  runtime.GOMAXPROCS(0),
 
@@ -129,13 +137,13 @@ func (c *Config) checkCertificates() error {
 // checkAddresses refuses an address that is given twice. Port 0 asks the kernel
 // for a free port, and may be asked for again.
 func (c *Config) checkAddresses() error {
-	seen := map[netip.AddrPort]string{}
+	seen := map[Address]string{}
 	for _, set := range []struct {
 		flag  string
-		addrs []netip.AddrPort
+		addrs []Address
 	}{{"--listen", c.Listen}, {"--http", c.HTTP}} {
 		for _, a := range set.addrs {
-			if first, ok := seen[a]; ok && a.Port() != 0 {
+			if first, ok := seen[a]; ok && (a.Unix != "" || a.TCP.Port() != 0) {
 				return fmt.Errorf("%s %s: already taken by %s: give each address once", set.flag, a, first)
 			}
 			seen[a] = set.flag

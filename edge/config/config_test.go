@@ -36,13 +36,15 @@ func TestDefaultsAreLegal(t *testing.T) {
 	if c.Workers < 1 {
 		t.Errorf("Workers = %d by default", c.Workers)
 	}
-	if want := []netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:8443")}; !reflect.DeepEqual(c.Listen, want) {
+	if want := []Address{tcp("0.0.0.0:8443")}; !reflect.DeepEqual(c.Listen, want) || c.ListenGiven {
 		t.Errorf("Listen = %v, want %v", c.Listen, want)
 	}
 	if c.Limits.HelloBytes != 65536 || c.Timeouts.Idle != 75*time.Second {
 		t.Errorf("limits %+v timeouts %+v: the tables do not reach the structs", c.Limits, c.Timeouts)
 	}
 }
+
+func tcp(s string) Address { return Address{TCP: netip.MustParseAddrPort(s)} }
 
 func TestEveryLimitIsAFlag(t *testing.T) {
 	count := reflect.TypeOf(Limits{}).NumField()
@@ -66,7 +68,8 @@ func TestEveryLimitIsAFlag(t *testing.T) {
 }
 
 func TestFlagsReachTheConfig(t *testing.T) {
-	c, err := parse("--cert-dir", "/c", "--listen", ":443", "--listen=[::1]:8443", "--http", "localhost:80",
+	c, err := parse("--cert-dir", "/c", "--listen", ":443", "--listen=[::1]:8443", "--listen", "unix:/run/a b.sock",
+		"--http", "localhost:80", "--http", "unix:@edge", "--unix-mode", "0600", "--html-fallback", "--ticket-keys", "/t",
 		"--http-redirect", "--strict-sni", "--workers", "3", "--max-head-bytes", "16K", "--max-fields=50",
 		"--buffer-bytes", "1GiB", "--idle-timeout", "90s", "--request-timeout", "0s", "--state-dir", "/s", "--access-log", "-", "--error-log", "/e",
 		"--relay", "Public.Example.=[2001:db8::1]:443", "--ech", "/k", "--relay-public")
@@ -75,8 +78,10 @@ func TestFlagsReachTheConfig(t *testing.T) {
 	}
 	want := New()
 	want.CertDir, want.StateDir, want.Workers = "/c", "/s", 3
-	want.Listen = []netip.AddrPort{netip.MustParseAddrPort("[::]:443"), netip.MustParseAddrPort("[::1]:8443")}
-	want.HTTP = []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:80")}
+	want.Listen = []Address{tcp("[::]:443"), tcp("[::1]:8443"), {Unix: "/run/a b.sock"}}
+	want.ListenGiven = true
+	want.HTTP = []Address{tcp("127.0.0.1:80"), {Unix: "@edge"}}
+	want.UnixMode, want.HTMLFallback, want.TicketKeys = 0o600, true, "/t"
 	want.HTTPRedirect, want.StrictSNI = true, true
 	want.AccessLog, want.ErrorLog = "-", "/e"
 	want.ECHDir, want.RelayPublic = "/k", true
@@ -101,6 +106,14 @@ func TestRefusals(t *testing.T) {
 		{"--dev --listen example.com:443", `host "example.com": give an IP address`},
 		{"--dev --listen [127.0.0.1]:443", `host "[127.0.0.1]"`},
 		{"--dev --listen [::1:443", `host "[::1"`},
+		{"--dev --listen unix:", "give unix:PATH, such as unix:/run/edge.sock"},
+		{"--dev --listen unix:@", "give unix:PATH"},
+		{"--dev --listen unix:/" + strings.Repeat("a", 107), "a path of 108 bytes: a unix socket's has at most 107"},
+		{"--dev --listen unix:/a --http unix:/a", "--http unix:/a: already taken by --listen"},
+		{"--dev --unix-mode 668", "give permissions in octal, such as 660"},
+		{"--dev --unix-mode 1777", "give permissions in octal"},
+		{"--dev --ticket-keys=", "give a path"},
+		{"--dev --min-rate 2m", "--min-rate 2m: give a value from 0 to 1m"},
 		{"--dev --listen :1 --listen :1", "--listen [::]:1: already taken by --listen"},
 		{"--dev --listen :1 --http :1", "--http [::]:1: already taken by --listen"},
 		{"--dev --http-redirect", "--http-redirect needs a plain address"},

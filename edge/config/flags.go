@@ -13,6 +13,7 @@ type Group struct {
 func (c *Config) Flags() []Group {
 	return []Group{
 		{"Listening", c.listenFlags()},
+		{"Site", c.siteFlags()},
 		{"Certificates", c.certificateFlags()},
 		{"Encrypted ClientHello and relay", c.echFlags()},
 		{"Process", c.processFlags()},
@@ -30,9 +31,17 @@ func newSet(title string) *pflag.FlagSet {
 
 func (c *Config) listenFlags() *pflag.FlagSet {
 	fs := newSet("listen")
-	fs.Var(&addressesValue{to: &c.Listen}, "listen", "serve TLS here; may be repeated")
-	fs.Var(&addressesValue{to: &c.HTTP}, "http", "serve plain HTTP here; may be repeated")
+	fs.Var(&addressesValue{&c.Listen, &c.ListenGiven}, "listen", "serve TLS here, or at unix:PATH; may be repeated")
+	fs.Var(&addressesValue{&c.HTTP, new(bool)}, "http", "serve plain HTTP here, or at unix:PATH; may be repeated")
 	fs.BoolVar(&c.HTTPRedirect, "http-redirect", c.HTTPRedirect, "answer plain HTTP with a redirect to https alone")
+	fs.Var((*modeValue)(&c.UnixMode), "unix-mode", "permissions of the socket files of unix:PATH")
+	return fs
+}
+
+func (c *Config) siteFlags() *pflag.FlagSet {
+	fs := newSet("site")
+	fs.BoolVar(&c.HTMLFallback, "html-fallback", c.HTMLFallback, "answer /a with /a.html where there is no /a")
+	fs.BoolVar(&c.ReloadOnChange, "reload-on-change", c.ReloadOnChange, "reload by itself when the site's files change")
 	return fs
 }
 
@@ -42,6 +51,7 @@ func (c *Config) certificateFlags() *pflag.FlagSet {
 	fs.BoolVar(&c.StrictSNI, "strict-sni", c.StrictSNI, "refuse a name without a certificate (unrecognized_name)")
 	fs.BoolVar(&c.Dev, "dev", c.Dev, "make and use a development authority and certificate")
 	fs.Var((*pathValue)(&c.StateDir), "state-dir", "where edge keeps what it makes itself")
+	fs.Var((*fileValue)(&c.TicketKeys), "ticket-keys", "keys of session tickets, to share or to keep (default: made anew, rotated)")
 	return fs
 }
 
@@ -58,7 +68,6 @@ func (c *Config) processFlags() *pflag.FlagSet {
 	fs := newSet("process")
 	fs.Var((*countValue)(&c.Workers), "workers", "reactors, one thread each (default: one for each CPU)")
 	fs.Lookup("workers").DefValue = "0" // the machine's number is no default to print
-	fs.BoolVar(&c.ReloadOnChange, "reload-on-change", c.ReloadOnChange, "reload by itself when the site's files change")
 	return fs
 }
 

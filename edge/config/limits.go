@@ -18,6 +18,8 @@ type Limits struct {
 	Pipelined        int   // requests of one connection waiting for their answer
 	BodyBytes        int64 // a request body
 
+	MinRate int64 // bytes a second of a body or an answer, over its timeout; 0: no such rule
+
 	Connections           int // open client connections of one worker
 	ConnectionsPerAddress int // of those, from one client address (IPv6: one /64); 0: no limit of its own
 
@@ -30,9 +32,9 @@ type Limits struct {
 type Timeouts struct {
 	Handshake time.Duration // from accept to the client's Finished
 	Head      time.Duration // from a request's first byte to the end of its head
-	Body      time.Duration // between two arrivals of a request body
+	Body      time.Duration // of a request body, without MinRate being met
 	Idle      time.Duration // between requests
-	Write     time.Duration // without the peer taking a single byte of an answer
+	Write     time.Duration // of an answer, without MinRate being met
 	Request   time.Duration // one request from its first byte to its answer's last; 0: no limit
 	Connect   time.Duration // to a relay's target
 	RelayIdle time.Duration // a relayed connection on which nothing moves
@@ -90,6 +92,11 @@ var limitRows = []limitRow{
 	{"max-body-bytes", func(l *Limits) any { return &l.BodyBytes }, true, 0, 1 << 40, mb,
 		"largest request body"},
 
+	// A phone on the worst network there is gives 1,000. What is slower is meant
+	// to hold a slot: without this, a byte now and then would do.
+	{"min-rate", func(l *Limits) any { return &l.MinRate }, true, 0, mb, 64,
+		"least bytes a second of a body or an answer, on average over its timeout; 0 for any"},
+
 	// 16,384 at the few KB of an idle connection is some 64 MB: what a small
 	// machine can give, and enough that the processor is spent first.
 	{"max-connections", func(l *Limits) any { return &l.Connections }, false, 16, mb, 16384,
@@ -131,17 +138,17 @@ var timeoutRows = []timeoutRow{
 	// client that drips bytes gains nothing.
 	{"head-timeout", func(t *Timeouts) *time.Duration { return &t.Head }, false, 10 * time.Second,
 		"longest a request head may take to arrive"},
-	// Between two arrivals, not for the whole: a slow uplink is honest.
+	// What arrives at --min-rate starts it again: a slow uplink is honest.
 	{"body-timeout", func(t *Timeouts) *time.Duration { return &t.Body }, false, 30 * time.Second,
 		"longest pause within a request body"},
 	// Browsers give up theirs after one to five minutes; a handshake costs more
 	// than a minute of a few KB.
 	{"idle-timeout", func(t *Timeouts) *time.Duration { return &t.Idle }, false, 75 * time.Second,
 		"longest pause between requests"},
-	// Any byte taken starts it again: slow readers are served, stopped ones let
-	// go of their buffers.
+	// What is taken at --min-rate starts it again: slow readers are served,
+	// stopped ones let go of their buffers.
 	{"write-timeout", func(t *Timeouts) *time.Duration { return &t.Write }, false, 30 * time.Second,
-		"longest the peer may take no byte of an answer"},
+		"longest the peer may take next to nothing of an answer"},
 	// Off: any value kills somebody's long download. The others already end
 	// whatever does not move.
 	{"request-timeout", func(t *Timeouts) *time.Duration { return &t.Request }, true, 0,

@@ -3,9 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"net"
-	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -43,33 +43,6 @@ func formatSize(n int64) string {
 		}
 	}
 	return strconv.FormatInt(n, 10)
-}
-
-// parseAddress reads HOST:PORT. HOST is an IP address, localhost, or empty for
-// every address of both families.
-func parseAddress(s string) (netip.AddrPort, error) {
-	i := strings.LastIndexByte(s, ':')
-	if i < 0 {
-		return netip.AddrPort{}, errors.New("give HOST:PORT, such as 0.0.0.0:8443 or [::1]:8443")
-	}
-	port, err := strconv.ParseUint(s[i+1:], 10, 16)
-	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("port %q: give a number from 0 to 65535", s[i+1:])
-	}
-	host := s[:i]
-	switch host {
-	case "":
-		host = "::"
-	case "localhost":
-		host = "127.0.0.1"
-	}
-	bare, bracketed := strings.CutPrefix(host, "[")
-	bare, closed := strings.CutSuffix(bare, "]")
-	addr, err := netip.ParseAddr(bare)
-	if err != nil || bracketed != closed || bracketed && !addr.Is6() {
-		return netip.AddrPort{}, fmt.Errorf("host %q: give an IP address, localhost, or nothing for all", host)
-	}
-	return netip.AddrPortFrom(addr, uint16(port)), nil
 }
 
 // The types below are pflag.Value: a spelling, and an error that shows a right
@@ -138,38 +111,6 @@ func (v *timeValue) Set(s string) error {
 }
 
 func (*timeValue) Type() string { return "TIME" }
-
-// addressesValue is a repeatable address: the first one given replaces the
-// default, the others are added.
-type addressesValue struct {
-	to    *[]netip.AddrPort
-	given bool
-}
-
-func (v *addressesValue) String() string {
-	if v.to == nil {
-		return ""
-	}
-	var out []string
-	for _, a := range *v.to {
-		out = append(out, a.String())
-	}
-	return strings.Join(out, ",")
-}
-
-func (v *addressesValue) Set(s string) error {
-	a, err := parseAddress(s)
-	if err != nil {
-		return err
-	}
-	if !v.given {
-		*v.to, v.given = nil, true
-	}
-	*v.to = append(*v.to, a)
-	return nil
-}
-
-func (*addressesValue) Type() string { return "HOST:PORT" }
 
 type countValue int
 
@@ -252,3 +193,19 @@ func parseHostPort(s string) (HostPort, error) {
 	}
 	return HostPort{host, uint16(port)}, nil
 }
+
+// modeValue is a file mode in octal.
+type modeValue fs.FileMode
+
+func (v *modeValue) String() string { return strconv.FormatUint(uint64(*v), 8) }
+
+func (v *modeValue) Set(s string) error {
+	n, err := strconv.ParseUint(s, 8, 32)
+	if err != nil || n > 0o777 {
+		return errors.New("give permissions in octal, such as 660")
+	}
+	*v = modeValue(n)
+	return nil
+}
+
+func (*modeValue) Type() string { return "MODE" }

@@ -168,6 +168,8 @@ func (w *worker) newID() requestID {
 // Fired implements reactor.Handler.
 func (w *worker) Fired(tag uint64) {
 	switch tag {
+	case tagListeners:
+		w.closeListeners()
 	case tagDrain:
 		w.drainIsOver()
 	case tagLog:
@@ -178,7 +180,8 @@ func (w *worker) Fired(tag uint64) {
 
 // Tags of Reactor.After.
 const (
-	tagDrain = 1 + iota
+	tagListeners = 1 + iota
+	tagDrain
 	tagLog
 )
 

@@ -138,9 +138,7 @@ func (w *worker) recycle(c *conn) {
 func (w *worker) leaveBooks(peer netip.AddrPort) {
 	w.open--
 	w.bySource.leave(peer.Addr())
-	if w.draining && w.open == 0 {
-		w.r.Stop()
-	}
+	w.stopIfDrained()
 }
 
 // logTLS says in one line why a handshake or a connection failed.

@@ -38,7 +38,7 @@ type conn struct {
 	filling   bool // the tail of out is being read into
 	peerEnded bool // the peer will send no more: close_notify or FIN
 	notified  bool // close_notify is in the output
-	unsent    int  // answers since the last Send was over
+	unsent    int  // answers in out, all of them whole but the last
 
 	gen *localGen    // held during the handshake
 	to  *relayTarget // of stageRelayed
@@ -58,6 +58,8 @@ type conn struct {
 	x        *exchange // the request being answered
 	sampled  bool      // ackedWas is of this Send
 	ackedWas uint64    // what the peer had acknowledged at the last look
+
+	bodyMoved int // bytes of a request body since its time was started
 
 	headStarted reactor.Instant // when the first byte of an incomplete head came
 }

@@ -1,25 +1,52 @@
 package gateway
 
-// drain stops accepting, lets answers in progress end with "Connection: close",
-// and ends the worker when its last connection is gone or the time is over.
+import "time"
+
+// The end of a worker loses no request:
+//
+//	accepting stops      what the kernel has accepted for us is still served
+//	listeners close      after listenersRest, when the last of those has come
+//	answers in progress  are finished, and say "Connection: close"
+//	idle connections     get drainIdleTime for a request that is on its way to us,
+//	                     for HTTP/1.1 cannot say that a connection is about to end
+//	all the rest         is cut after --drain
+const (
+	listenersRest = 50 * time.Millisecond
+	drainIdleTime = time.Second
+)
+
+// drain lets the worker end once its last connection is gone.
 func (w *worker) drain() {
 	if w.draining {
 		return
 	}
 	w.draining = true
 	for _, l := range w.listeners {
-		w.r.Close(l.sock)
+		w.r.PauseReceive(l.sock)
 	}
+	w.r.After(listenersRest, tagListeners)
 	for _, e := range w.ends {
-		if c, ok := e.(*conn); ok && c.stage == stageOpen && c.x == nil {
-			c.finish()
+		if c, ok := e.(*conn); ok && c.timer == timerIdle {
+			c.setTimer(timerIdle) // it is shorter now
 		}
 	}
-	if w.open == 0 {
-		w.r.Stop()
-		return
-	}
 	w.r.After(w.server.cfg.Timeouts.Drain, tagDrain)
+}
+
+// closeListeners gives the listening sockets up.
+func (w *worker) closeListeners() {
+	for _, l := range w.listeners {
+		w.r.Close(l.sock)
+	}
+	w.listeners = nil
+	w.stopIfDrained()
+}
+
+// stopIfDrained ends the worker when there is nothing left to do.
+func (w *worker) stopIfDrained() {
+	if w.draining && w.open == 0 && len(w.listeners) == 0 {
+		w.r.Stop()
+	}
 }
 
 // drainIsOver cuts what has not ended in time.

@@ -1,34 +1,24 @@
 package gateway
 
-import (
-	"fmt"
-	"sync"
-
-	"edge/proxy/httpmsg"
-)
-
-// errorPages holds the small pages of our own answers, by status, made once.
-var errorPages sync.Map
+import "edge/proxy/httpmsg"
 
 // errorPage makes resp a small answer of our own.
-func errorPage(resp *httpmsg.Response, status int) {
-	resp.Reset(status)
-	page, ok := errorPages.Load(status)
-	if !ok {
-		page, _ = errorPages.LoadOrStore(status, newErrorPage(status))
-	}
-	body := page.([]byte)
-	resp.Header.Append(contentType, textHTML)
-	resp.Bytes = body
-	resp.ContentLength = int64(len(body))
+func errorPage(resp *httpmsg.Response, status int) { page(resp, status, httpmsg.ErrorPage(status)) }
+
+// errorPageFor is errorPage with a reason in words.
+func errorPageFor(resp *httpmsg.Response, status int, reason string) {
+	page(resp, status, httpmsg.AppendErrorPage(nil, status, reason))
 }
 
-func newErrorPage(status int) []byte {
-	title := fmt.Sprintf("%d %s", status, httpmsg.StatusText(status))
-	return fmt.Appendf(nil, "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>%s</title><h1>%s</h1></html>\n", title, title)
+// page makes resp an answer of one HTML page.
+func page(resp *httpmsg.Response, status int, html []byte) {
+	resp.Reset(status)
+	resp.Header.Append(contentType, textHTML)
+	resp.Bytes = html
+	resp.ContentLength = int64(len(html))
 }
 
 var (
 	contentType = []byte("Content-Type")
-	textHTML    = []byte("text/html; charset=utf-8")
+	textHTML    = []byte(httpmsg.ErrorPageType)
 )

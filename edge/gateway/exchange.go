@@ -30,6 +30,9 @@ type exchange struct {
 // wantsBody says whether the request body is wanted now.
 func (x *exchange) wantsBody() bool { return !x.bodyEnd }
 
+// isHead says that the answer has no body, whatever it is (RFC 9110, 9.3.2).
+func (x *exchange) isHead() bool { return string(x.req.Method) == "HEAD" }
+
 // advance notes n body bytes that were put out.
 func (x *exchange) advance(n int) {
 	x.at += int64(n)

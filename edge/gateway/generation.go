@@ -22,13 +22,15 @@ type generation struct {
 	relays map[string]*relayTarget // by the name in the (outer) hello
 	shared *openSite
 	users  atomic.Int64
+
+	keysChanged string // what the ECH keys were made from; see signatureOf
 }
 
 // openSite is a site with the generations that serve it: one that differs in
 // its certificates alone has the site of the one before.
 type openSite struct {
 	*site.Site
-	changed     string // what it was made from; see siteSignature
+	changed     string // what it was made from; see signatureOf
 	generations atomic.Int64
 }
 
@@ -72,12 +74,14 @@ type certificates struct {
 }
 
 // newCertificates precomputes a credential for each pair, once, and the list of
-// candidates of each entry. What before has of the very same pair is taken over.
+// candidates of each entry. What before has of the very same pair is taken over,
+// if its snapshot is the one that snap was made after.
 func newCertificates(snap *certstore.Snapshot, before *certificates) (*certificates, error) {
 	pairs := snap.Pairs()
+	follows := snap.Follows(before.snapshot)
 	c := &certificates{snapshot: snap, byPair: make([]*tlsstack.Credential, len(pairs))}
 	for i, p := range pairs {
-		if before != nil && p.PreviousIndex >= 0 {
+		if follows && p.PreviousIndex >= 0 {
 			c.byPair[i] = before.byPair[p.PreviousIndex]
 			continue
 		}

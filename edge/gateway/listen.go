@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"edge/edge/config"
 	"edge/edge/reactor"
 	"edge/edge/service"
 )
@@ -15,24 +17,27 @@ import (
 // place is one address to serve, with the listening sockets of each worker.
 type place struct {
 	listener
-	addr netip.AddrPort // with the port the kernel chose
+	at   config.Address // with the port the kernel chose
 	fds  [][]int        // by worker
+	file socketFile     // of a unix socket, if it is ours to remove
 }
 
-func (p *place) url() string { return p.scheme() + "://" + p.addr.String() }
+func (p *place) url() string { return p.scheme() + "://" + p.at.String() }
 
 func (p *place) scheme() string {
 	if p.tls {
-		return "https"
+		return schemeTLS
 	}
-	return "http"
+	return schemePlain
 }
+
+const schemeTLS, schemePlain = "https", "http"
 
 // listenAll opens every address, or none. Sockets that were handed over by a
 // predecessor or by the service manager come first; an address they serve is not
 // opened again.
 func (s *server) listenAll(getenv func(string) string) (places []*place, err error) {
-	inherited, err := service.Inherited(getenv)
+	sockets, err := service.Inherited(getenv, s.log.Printf)
 	if err != nil {
 		return nil, err
 	}
@@ -41,131 +46,135 @@ func (s *server) listenAll(getenv func(string) string) (places []*place, err err
 			closeAll(places)
 		}
 	}()
-	left := inheritedSockets(inherited)
-	for _, a := range s.cfg.Listen {
+	left := newInheritance(sockets)
+	for _, a := range left.standIn(s.cfg) {
 		if places, err = s.listenAt(places, a, listener{tls: true}, left); err != nil {
 			return places, err
 		}
 	}
-	secure := places[0].addr.Port()
+	secure := securePort(places)
 	for _, a := range s.cfg.HTTP {
 		l := listener{redirect: s.cfg.HTTPRedirect, securePort: secure}
 		if places, err = s.listenAt(places, a, l, left); err != nil {
 			return places, err
 		}
 	}
-	for scheme, sockets := range left {
-		for _, k := range sockets {
-			s.log.Printf("inherited socket %s (%s) is for no address of --listen or --http: closed", k.Name, reactor.LocalAddr(k.FD))
-			unix.Close(k.FD)
-		}
-		delete(left, scheme)
+	for _, k := range left.sockets {
+		s.log.Printf("inherited socket %q at %s is for no address of --listen or --http: closed", k.Name, k.at)
+		unix.Close(k.FD)
 	}
 	return places, s.copySockets(places)
 }
 
-// inheritedSockets sorts sockets by what their name says they are for: "https",
-// "http", or neither, and then https.
-func inheritedSockets(sockets []service.Socket) map[string][]service.Socket {
-	byScheme := map[string][]service.Socket{}
-	for _, k := range sockets {
-		scheme := "https"
-		if k.Name == "http" || strings.HasPrefix(k.Name, "http-") || strings.HasPrefix(k.Name, "http.") {
-			scheme = "http"
+// securePort is where a redirect to https leads: the first TCP port of places.
+func securePort(places []*place) uint16 {
+	for _, p := range places {
+		if p.at.Unix == "" {
+			return p.at.TCP.Port()
 		}
-		byScheme[scheme] = append(byScheme[scheme], k)
 	}
-	return byScheme
+	return 443
 }
 
 // listenAt adds one address: with the sockets inherited for it, or with one of
-// its own for each worker. The kernel chooses the port that 0 stands for once,
-// for the first.
-func (s *server) listenAt(places []*place, a netip.AddrPort, l listener, left map[string][]service.Socket) ([]*place, error) {
-	p := &place{listener: l, addr: a, fds: make([][]int, s.cfg.Workers)}
+// its own for each worker.
+func (s *server) listenAt(places []*place, a config.Address, l listener, left *inheritance) ([]*place, error) {
+	p := &place{listener: l, at: a, fds: make([][]int, s.cfg.Workers)}
 	places = append(places, p)
-	if took, err := p.inherit(left); took || err != nil {
+	switch took, err := p.inherit(left); {
+	case took || err != nil:
 		return places, err
+	case a.Unix != "":
+		return places, p.openUnix(s.cfg)
 	}
-	if a.Port() != 0 {
-		if err := reactor.FreeTCP(listenText(a)); err != nil {
-			return places, err
-		}
-	}
-	for i := range p.fds {
-		fd, err := reactor.ListenTCP(listenText(p.addr))
-		if err != nil {
-			return places, err
-		}
-		p.fds[i] = []int{fd}
-		if bound, err := netip.ParseAddrPort(reactor.LocalAddr(fd)); err == nil {
-			p.addr = bound
-		}
-	}
-	return places, nil
+	return places, p.openTCP()
 }
 
-// inherit takes the sockets that were handed over for p's address. With fewer
-// than there are workers, several workers accept from one.
-func (p *place) inherit(left map[string][]service.Socket) (took bool, err error) {
-	var mine, others []service.Socket
-	for _, k := range left[p.scheme()] {
-		if bound, err := netip.ParseAddrPort(reactor.LocalAddr(k.FD)); err == nil && sameAddress(bound, p.addr) {
-			mine = append(mine, k)
-		} else {
-			others = append(others, k)
-		}
+// openTCP gives each worker a socket of its own. The kernel chooses the port
+// that 0 stands for once, for the first.
+func (p *place) openTCP() error {
+	fds, err := reactor.ListenTCPGroup(listenText(p.at.TCP), len(p.fds))
+	if err != nil {
+		return err
 	}
-	if len(mine) == 0 {
-		return false, nil
+	p.at = boundTo(fds[0])
+	return p.share(fds)
+}
+
+// openUnix has all workers accept from one socket: a path has no more.
+func (p *place) openUnix(cfg *config.Config) error {
+	fd, err := reactor.ListenUnix(p.at.Unix, cfg.UnixMode)
+	if err != nil {
+		return err
 	}
-	left[p.scheme()] = others
-	p.addr, _ = netip.ParseAddrPort(reactor.LocalAddr(mine[0].FD))
-	for i := range max(len(p.fds), len(mine)) {
-		fd := mine[i%len(mine)].FD
-		if i >= len(mine) {
+	p.file = socketFileAt(p.at.Unix)
+	return p.share([]int{fd})
+}
+
+// share deals sockets out to the workers. With fewer than there are workers,
+// several workers accept from one.
+func (p *place) share(sockets []int) (err error) {
+	for i := range max(len(p.fds), len(sockets)) {
+		fd := sockets[i%len(sockets)]
+		if i >= len(sockets) {
 			if fd, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0); err != nil {
-				return true, fmt.Errorf("sharing an inherited socket: %w", err)
+				return fmt.Errorf("sharing a listening socket: %w", err)
 			}
 		}
 		w := i % len(p.fds)
 		p.fds[w] = append(p.fds[w], fd)
 	}
-	return true, nil
-}
-
-// sameAddress compares a bound address with one asked for; a port of 0 asks for
-// any.
-func sameAddress(bound, asked netip.AddrPort) bool {
-	return bound.Addr().Unmap() == asked.Addr().Unmap() && (asked.Port() == 0 || bound.Port() == asked.Port())
+	return nil
 }
 
 // copySockets keeps a copy of each listening socket for a successor: the
 // reactors own, and close, those they are given.
 func (s *server) copySockets(places []*place) error {
 	for _, p := range places {
-		for _, fds := range p.fds {
-			for _, fd := range fds {
-				kept, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-				if err != nil {
-					return fmt.Errorf("keeping a copy of a listening socket: %w", err)
-				}
-				s.sockets = append(s.sockets, service.Socket{FD: kept, Name: p.scheme()})
+		name := p.scheme()
+		if p.file != (socketFile{}) {
+			s.files = append(s.files, p.file)
+			name += ownedSuffix
+		}
+		for _, fd := range slices.Concat(p.fds...) {
+			kept, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+			if err != nil {
+				return fmt.Errorf("keeping a copy of a listening socket: %w", err)
 			}
+			s.sockets = append(s.sockets, service.Socket{FD: kept, Name: name})
 		}
 	}
 	return nil
 }
 
 // closeSockets closes the copies: what is not accepted is refused from now on,
-// unless a successor has the sockets too.
-func (s *server) closeSockets() error {
+// unless a successor has the sockets too. Only without one do the files of unix
+// sockets go.
+func (s *server) closeSockets(succeeded bool) error {
 	var errs []error
+	for _, f := range s.files {
+		if !succeeded {
+			errs = append(errs, f.remove())
+		}
+	}
 	for _, k := range s.sockets {
 		errs = append(errs, unix.Close(k.FD))
 	}
-	s.sockets = nil
+	s.sockets, s.files = nil, nil
 	return errors.Join(errs...)
+}
+
+// boundTo is where a listening socket listens.
+func boundTo(fd int) config.Address {
+	text := reactor.LocalAddr(fd)
+	if path, ok := strings.CutPrefix(text, "unix:"); ok {
+		return config.Address{Unix: path}
+	}
+	at, err := netip.ParseAddrPort(text)
+	if err != nil {
+		return config.Address{} // of a family that we do not serve
+	}
+	return config.Address{TCP: at}
 }
 
 // listenText spells an address for the reactor, for which an empty host means
@@ -179,10 +188,9 @@ func listenText(a netip.AddrPort) string {
 
 func closeAll(places []*place) {
 	for _, p := range places {
-		for _, fds := range p.fds {
-			for _, fd := range fds {
-				unix.Close(fd)
-			}
+		p.file.remove()
+		for _, fd := range slices.Concat(p.fds...) {
+			unix.Close(fd)
 		}
 	}
 }

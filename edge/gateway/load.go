@@ -11,29 +11,59 @@ import (
 	"edge/tlsstack"
 )
 
+// parts says which parts of a generation are to be loaded; the others are taken
+// over from the one before.
+type parts uint8
+
+const (
+	partSite parts = 1 << iota
+	partCertificates
+	partKeys
+	partsAll = partSite | partCertificates | partKeys
+)
+
 // load makes a generation of what there is on disk now. previous is the one in
-// service, nil at the start: certificates whose files are half-written are taken
-// over from it. With keepSite its site is served on.
-func (s *server) load(previous *generation, keepSite bool) (*generation, error) {
-	certs, err := s.loadCertificates(previous)
-	if err != nil {
-		return nil, err
+// service, nil at the start; then all parts are loaded.
+func (s *server) load(previous *generation, what parts) (*generation, error) {
+	certs := &certificates{}
+	if previous != nil {
+		certs = previous.certs
 	}
-	keys, err := s.loadKeys(previous)
-	if err != nil {
-		return nil, err
+	var err error
+	if what&partCertificates != 0 {
+		if certs, err = s.loadCertificates(certs); err != nil {
+			return nil, err
+		}
 	}
+	return s.loadWith(certs, previous, what)
+}
+
+// loadWith is load with certificates that are loaded already.
+func (s *server) loadWith(certs *certificates, previous *generation, what parts) (*generation, error) {
 	number := int64(1)
 	var open *openSite
+	var keys *ech.Set
+	var keysChanged string
+	var err error
 	if previous != nil {
 		number, open = previous.number+1, previous.shared
+		keys, keysChanged = previous.tls.ECH, previous.keysChanged
 	}
-	if !keepSite {
+	if what&partKeys != 0 {
+		keysChanged = signatureOf(s.cfg.ECHDir)
+		if keys, err = s.loadKeys(previous); err != nil {
+			return nil, err
+		}
+	}
+	if what&partSite != 0 {
 		if open, err = s.openSite(); err != nil {
 			return nil, err
 		}
 	}
-	g := &generation{number: number, certs: certs, relays: s.relayTargets(keys), tls: s.tlsConfig(certs, keys)}
+	g := &generation{
+		number: number, certs: certs, keysChanged: keysChanged,
+		relays: s.relayTargets(keys), tls: s.tlsConfig(certs, keys),
+	}
 	g.serve(open)
 	g.take() // for whoever asked
 	return g, nil
@@ -64,16 +94,24 @@ func (s *server) openSite() (*openSite, error) {
 	if path == "" {
 		return nil, nil
 	}
-	signature := siteSignature(path)
+	signature := signatureOf(path)
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("site %w: give a tar file made by `edge pack`, or a directory", err)
 	}
-	opts := site.Options{CacheBytes: s.cfg.Limits.CacheBytes}
+	skipped := 0
+	opts := site.Options{
+		CacheBytes:   s.cfg.Limits.CacheBytes,
+		HTMLFallback: s.cfg.HTMLFallback,
+		Skipped: func(name, why string) {
+			if skipped++; skipped <= skippedToldMax {
+				s.log.Printf("site %s: %s is not served: %s", path, printable([]byte(name)), why)
+			}
+		},
+	}
 	if opts.CacheBytes == 0 {
 		opts.CacheBytes = -1
 	}
-	opts.Skipped = func(name, why string) { s.log.Printf("site %s: %q is not served: %s", path, name, why) }
 	open := site.Open
 	if info.IsDir() {
 		open = site.OpenDir
@@ -82,25 +120,31 @@ func (s *server) openSite() (*openSite, error) {
 	if err != nil {
 		return nil, err
 	}
+	if more := skipped - skippedToldMax; more > 0 {
+		s.log.Printf("site %s: %d more entries are not served", path, more)
+	}
 	return &openSite{Site: opened, changed: signature}, nil
 }
 
-// loadCertificates reads the certificate directory.
-func (s *server) loadCertificates(previous *generation) (*certificates, error) {
+// skippedToldMax is how many entries that are not served are told one by one.
+const skippedToldMax = 20
+
+// loadCertificates reads the certificate directory. Those whose files are
+// half-written are taken over from before.
+func (s *server) loadCertificates(before *certificates) (*certificates, error) {
 	if s.cfg.CertDir == "" {
 		return &certificates{}, nil
 	}
-	var before *certificates
-	var snapshot *certstore.Snapshot
-	if previous != nil {
-		before = previous.certs
-		snapshot = before.snapshot
-	}
-	snap, report, err := certstore.Load(s.cfg.CertDir, snapshot, time.Now())
+	snap, report, err := certstore.Load(s.cfg.CertDir, before.snapshot, time.Now())
 	if err != nil {
 		return nil, err
 	}
 	s.logCertificates(report)
+	return s.useCertificates(snap, before)
+}
+
+// useCertificates makes of a snapshot what handshakes need.
+func (s *server) useCertificates(snap *certstore.Snapshot, before *certificates) (*certificates, error) {
 	if snap.Len() == 0 {
 		return nil, fmt.Errorf("%s holds no usable certificate with its key: put PEM files there, or try --dev", s.cfg.CertDir)
 	}
@@ -125,11 +169,13 @@ func (s *server) logCertificates(r *certstore.Report) {
 // tlsConfig is the TLS side of a generation.
 func (s *server) tlsConfig(certs *certificates, keys *ech.Set) *tlsstack.Config {
 	return &tlsstack.Config{
-		Certificates:  certs,
-		ECH:           keys,
-		Tickets:       s.tickets,
-		NextProtos:    []string{"http/1.1"},
-		StrictSNI:     s.cfg.StrictSNI,
-		HelloBytesMax: s.cfg.Limits.HelloBytes,
+		Certificates: certs,
+		ECH:          keys,
+		Tickets:      s.tickets,
+
+		TicketLifetime: ticketLifetime,
+		NextProtos:     []string{"http/1.1"},
+		StrictSNI:      s.cfg.StrictSNI,
+		HelloBytesMax:  s.cfg.Limits.HelloBytes,
 	}
 }

@@ -3,18 +3,19 @@ package gateway
 import (
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"sync"
 	"time"
 )
 
 // Log is where the operator reads what went wrong, in words, a line each. It may
-// be used from any goroutine.
+// be used from any goroutine. Between start and stop nobody waits for it: lines
+// that are not written in time are dropped and counted.
 type Log struct {
 	mu    sync.Mutex
-	w     io.Writer
-	path  string // of the file w is; "" for a stream
+	w     io.Writer // written to without start
+	path  string    // of the file w is; "" for a stream
+	file  *logFile  // from start to stop
 	now   func() time.Time
 	kinds map[string]*limitedKind
 }
@@ -46,22 +47,36 @@ func OpenLog(path string) (*Log, error) {
 	return l, nil
 }
 
-// Reopen goes on in a new file of the same name: the old one was moved away.
-func (l *Log) Reopen() error {
-	if l.path == "" {
-		return nil
-	}
-	file, err := openAppend(l.path)
-	if err != nil {
-		return err
-	}
+// linesMax is how many lines wait to be written.
+const linesMax = 1024
+
+// start has lines written off the threads of those who have something to say.
+func (l *Log) start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if old, ok := l.w.(*os.File); ok {
-		old.Close()
+	l.file = startLogFile("error log", l.path, l.w, linesMax, l.Printf)
+}
+
+// stop writes what waits. Lines are written by their authors again, unless the
+// old ones cannot be written at all.
+func (l *Log) stop() {
+	l.mu.Lock()
+	file := l.file
+	l.file, l.w = nil, io.Discard
+	l.mu.Unlock()
+	if file.end() {
+		l.mu.Lock()
+		l.w = file.out
+		l.mu.Unlock()
+		file.tellLost()
 	}
-	l.w = file
-	return nil
+}
+
+// reopen goes on in a new file of the same name: the old one was moved away.
+func (l *Log) reopen() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.file.reopen()
 }
 
 // Printf writes one line, with the time in front.
@@ -72,7 +87,13 @@ func (l *Log) Printf(format string, args ...any) {
 }
 
 func (l *Log) line(s string) {
-	fmt.Fprintf(l.w, "%s %s\n", l.now().UTC().Format("2006-01-02T15:04:05.000Z"), s)
+	b := l.now().UTC().AppendFormat(nil, "2006-01-02T15:04:05.000Z ")
+	b = append(append(b, s...), '\n')
+	if l.file != nil {
+		l.file.put(b, 1)
+		return
+	}
+	l.w.Write(b) // there is nobody to tell
 }
 
 // limited writes a line of a kind that peers can cause, at most limitedPerSecond

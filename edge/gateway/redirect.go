@@ -3,7 +3,6 @@ package gateway
 import (
 	"strconv"
 
-	"edge/certstore"
 	"edge/proxy/httpmsg"
 )
 
@@ -27,26 +26,17 @@ func (c *conn) redirect(x *exchange) {
 		location = append(append(location, '?'), x.req.Query...)
 	}
 	// 308 keeps the method and the body (RFC 9110, 15.4.9).
-	errorPage(&x.resp, 308)
+	page(&x.resp, 308, redirectPage)
 	x.resp.Header.Append(locationName, location)
 }
 
+var redirectPage = httpmsg.AppendErrorPage(nil, 308, "")
+
 var locationName = []byte("Location")
 
-// hostName appends the normal form of the host in an authority, without its
-// port.
-func hostName(dst, authority []byte) ([]byte, bool) {
-	name, err := certstore.AppendHost(dst, authority)
-	return name, err == nil && len(name) > len(dst)
-}
-
 // welcome answers when there is no site.
-func welcome(req *httpmsg.Request, resp *httpmsg.Response) {
-	resp.Reset(200)
-	resp.Header.Append(contentType, textHTML)
-	resp.Bytes = welcomePage
-	resp.ContentLength = int64(len(welcomePage))
-	resp.NoBody = httpmsg.EqualFold(req.Method, "HEAD")
+func welcome(resp *httpmsg.Response) {
+	page(resp, 200, welcomePage)
 }
 
 var welcomePage = []byte(`<!doctype html>

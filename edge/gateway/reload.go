@@ -3,25 +3,65 @@ package gateway
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
-	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"time"
 
+	"edge/certstore"
 	"edge/edge/service"
 )
 
+// control does what signals ask for, and reloads when files change, until ctx
+// ends. All generations after the first are made by it.
+func (s *server) control(ctx context.Context, o Options) {
+	defer func() { s.tell(s.closeSockets(s.succeeded)) }()
+	s.watchCertificates(ctx)
+	site, keys := s.watchSite(), s.watchKeys()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	rotate := time.NewTicker(ticketLifetime / 2)
+	defer rotate.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.Reload:
+			s.reopenLogs()
+			s.hangup()
+			site.seen()
+			keys.seen()
+		case <-o.Reopen:
+			s.reopenLogs()
+		case <-o.Upgrade:
+			s.upgrade(ctx)
+		case <-s.certsChanged:
+			s.adoptCertificates()
+		case <-look.C:
+			if site.changed() {
+				s.reload("site changed", partSite)
+			}
+			if keys.changed() {
+				s.reload("ECH keys changed", partKeys)
+			}
+		case <-rotate.C:
+			s.rotateTickets()
+		}
+	}
+}
+
 // reload makes a new generation and puts it in service, or keeps the old one
-// and says why. It runs on the control goroutine alone.
-func (s *server) reload(why string, keepSite bool) error {
-	old := s.current()
-	next, err := s.load(old, keepSite)
+// and says why.
+func (s *server) reload(why string, what parts) error {
+	next, err := s.load(s.current(), what)
+	return s.replace(why, next, err)
+}
+
+// replace puts next in service, if err does not say why there is none.
+func (s *server) replace(why string, next *generation, err error) error {
 	if err != nil {
 		s.reloadsFailed.Add(1)
-		s.log.Printf("reload (%s) failed, generation %d stays in service: %v", why, old.number, err)
+		s.log.Printf("reload (%s) failed, generation %d stays in service: %v", why, s.current().number, err)
 		return err
 	}
 	s.reloads.Add(1)
@@ -41,65 +81,112 @@ func (s *server) swap(next *generation) {
 	old.drop()
 }
 
-// siteLook is how often --reload-on-change looks at the site.
-const siteLook = time.Second
-
-// control does what it is asked to by signals, and reloads when files change,
-// until ctx ends.
-func (s *server) control(ctx context.Context, o Options) {
-	look := time.NewTicker(siteLook)
-	defer look.Stop()
-	watch := newSiteWatch(s)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-o.Reload:
-			s.reopenLogs()
-			s.notify.Reloading()
-			s.reload("SIGHUP", false)
-			s.notify.Ready()
-			watch.seen()
-		case <-o.Upgrade:
-			s.upgrade()
-		case <-s.certsChanged:
-			s.reload("certificates changed", true)
-		case <-look.C:
-			if s.cfg.ReloadOnChange && watch.changed() {
-				s.reload("site changed", false)
-			}
-		}
+// hangup loads everything anew, together or not at all.
+func (s *server) hangup() {
+	s.tell(s.notify.Reloading())
+	tickets, err := s.readTicketKeys()
+	if err == nil {
+		err = s.reload("SIGHUP", partsAll)
+	} else {
+		err = s.replace("SIGHUP", nil, err)
 	}
+	if err == nil {
+		s.takeTicketKeys(tickets)
+		if s.certWatch != nil {
+			s.certWatch.Replace(s.current().certs.snapshot)
+		}
+		s.tell(s.notify.Status(fmt.Sprintf("serving generation %d", s.current().number)))
+	} else {
+		s.tell(s.notify.Status("the last reload failed: " + err.Error()))
+	}
+	s.tell(s.notify.Ready())
+}
+
+// tell logs that the service manager could not be told.
+func (s *server) tell(err error) {
+	if err != nil {
+		s.log.Printf("%v", err)
+	}
+}
+
+// watchCertificates has changes of the certificate directory, and times at which
+// a certificate begins or ends, come to control.
+func (s *server) watchCertificates(ctx context.Context) {
+	in := s.current().certs.snapshot
+	if in == nil {
+		return
+	}
+	s.certWatch = certstore.NewWatcher(in, func(now *certstore.Snapshot, r *certstore.Report) {
+		s.logCertificates(r)
+		s.certsSeen.Store(now)
+		select {
+		case s.certsChanged <- struct{}{}:
+		default: // control has not looked yet
+		}
+	})
+	go s.certWatch.Run(ctx)
+}
+
+// adoptCertificates puts the certificates that the watcher has seen in service,
+// or those there are now, if they were made of other ones than are in service.
+func (s *server) adoptCertificates() {
+	const why = "certificates changed"
+	old := s.current()
+	seen := s.certsSeen.Load()
+	switch {
+	case seen == old.certs.snapshot:
+		return // only problems were new
+	case !seen.Follows(old.certs.snapshot):
+		if s.reload(why, partCertificates) == nil {
+			s.certWatch.Replace(s.current().certs.snapshot)
+		}
+		return
+	}
+	certs, err := s.useCertificates(seen, old.certs)
+	var next *generation
+	if err == nil {
+		next, err = s.loadWith(certs, old, partCertificates)
+	}
+	s.replace(why, next, err)
 }
 
 // reopenLogs goes on in new files where the old ones were moved away.
 func (s *server) reopenLogs() {
 	s.logs.reopen()
-	if err := s.log.Reopen(); err != nil {
-		s.log.Printf("error log: %v: writing on to the old file", err)
-	}
+	s.log.reopen()
 }
 
 // upgrade starts the binary that is at our path now, hands it the listening
 // sockets, and drains once it serves.
-func (s *server) upgrade() {
+func (s *server) upgrade(ctx context.Context) {
 	if os.Getpid() == 1 {
 		s.log.Printf("upgrade: as process 1 edge cannot leave to a successor: start a new container instead")
 		return
 	}
-	path, err := os.Executable()
+	path, err := ownPath()
 	if err != nil {
 		s.log.Printf("upgrade: %v", err)
 		return
 	}
-	// The kernel marks the path of a binary that was replaced.
-	path = strings.TrimSuffix(path, " (deleted)")
-	if err := service.Upgrade(path, os.Args[1:], os.Environ(), s.sockets); err != nil {
+	next := service.Successor{Path: path, Args: os.Args[1:], Environ: os.Environ(), Sockets: s.sockets, State: s.ticketState()}
+	pid, err := next.Start(ctx)
+	if err != nil {
 		s.log.Printf("%v; this process goes on", err)
 		return
 	}
-	s.log.Printf("upgrade: the new process serves, this one drains")
+	s.log.Printf("upgrade: process %d serves, this one drains", pid)
+	s.tell(s.notify.Succeeded(pid))
+	s.succeeded = true
 	s.leave()
+}
+
+// ownPath is where the binary is that an upgrade starts: where the command line
+// finds it, for a link there may lead to a newer one now.
+func ownPath() (string, error) {
+	if path, err := exec.LookPath(os.Args[0]); err == nil {
+		return filepath.Abs(path)
+	}
+	return os.Executable()
 }
 
 // watchdog tells the service manager that every worker still turns, as often as
@@ -123,72 +210,7 @@ func (s *server) watchdog(ctx context.Context) {
 			for range s.workers {
 				<-turned
 			}
-			s.notify.Alive()
+			s.tell(s.notify.Alive())
 		}
 	}
-}
-
-// siteWatch notices a site that was replaced. A change counts when it has stood
-// still for one look: an archive is not written in an instant.
-type siteWatch struct {
-	s       *server
-	last    string // as of the last look
-	handled string // what was loaded, or failed to
-}
-
-func newSiteWatch(s *server) *siteWatch {
-	w := &siteWatch{s: s}
-	w.seen()
-	return w
-}
-
-// seen takes the site as it was loaded for what there is.
-func (w *siteWatch) seen() {
-	if open := w.s.current().shared; open != nil {
-		w.handled = open.changed
-	}
-	w.last = w.handled
-}
-
-func (w *siteWatch) changed() bool {
-	now := siteSignature(w.s.cfg.Site)
-	still := now == w.last
-	w.last = now
-	if !still || now == w.handled {
-		return false
-	}
-	w.handled = now
-	return true
-}
-
-// siteSignature changes when the site's files do: identity, size and times of
-// the tar, or of every file below the directory.
-func siteSignature(path string) string {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "unreadable"
-	}
-	if !info.IsDir() {
-		return fileSignature(info)
-	}
-	sum := fnv.New128a()
-	filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			fmt.Fprintf(sum, "%q unreadable\n", name)
-			return nil
-		}
-		if info, err := os.Stat(name); err == nil {
-			fmt.Fprintf(sum, "%q %s\n", name, fileSignature(info))
-		}
-		return nil
-	})
-	return fmt.Sprintf("%x", sum.Sum(nil))
-}
-
-func fileSignature(info fs.FileInfo) string {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
-	}
-	return fmt.Sprint(st.Dev, st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano())
 }

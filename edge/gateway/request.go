@@ -95,7 +95,7 @@ func (c *conn) takeBody(b []byte) int {
 	if x.bodyEnd {
 		c.produce()
 	} else {
-		c.setTimer(timerBody)
+		c.waitForBody(taken)
 	}
 	return taken
 }
@@ -103,13 +103,16 @@ func (c *conn) takeBody(b []byte) int {
 // answer decides what x is answered with.
 func (c *conn) answer(x *exchange) {
 	switch {
+	case c.misdirected(x):
+		errorPage(&x.resp, 421)
 	case c.on.redirect:
 		c.redirect(x)
 	case x.gen.site == nil:
-		welcome(&x.req, &x.resp)
+		welcome(&x.resp)
 	default:
 		x.gen.site.Serve(&x.req, &x.resp)
 	}
+	x.resp.NoBody = x.resp.NoBody || x.isHead()
 	if !x.bodyEnd {
 		c.dropBody(x)
 	}
@@ -135,18 +138,20 @@ const bodyDropMax = 64 << 10
 // refuse answers a request that cannot be read, and closes: where the next one
 // starts is unknown (RFC 9112, 2.2).
 func (c *conn) refuse(x *exchange, err error) {
-	status := 400
+	status, reason := 400, ""
 	var e *http1.Error
 	if errors.As(err, &e) {
-		status = e.Status
+		status, reason = e.Status, e.Reason
 	}
 	c.w.stats.badRequests.Add(1)
+	c.w.server.log.limited("request", "request refused: %v; client %s", err, c.peer)
 	if x.headDone {
 		c.abort() // the answer is under way: nothing true can be added to it
 		return
 	}
 	x.bodyEnd = true
-	errorPage(&x.resp, status)
+	errorPageFor(&x.resp, status, reason)
+	x.resp.NoBody = x.isHead()
 	x.resp.Close = true
 	c.produce()
 }

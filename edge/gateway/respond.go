@@ -51,8 +51,13 @@ func (c *conn) endExchange() {
 	last := x.resp.Close || c.w.draining
 	c.x = nil
 	c.w.endExchange(c, x)
-	if last {
+	switch {
+	case last:
 		c.finish()
+	case len(c.out) > 0:
+		c.unsent++
+	case c.sending == nil:
+		c.waitForRequest() // all of it is sent, and no Send will say so
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"edge/certstore"
 	"edge/edge/config"
 	"edge/edge/reactor"
 	"edge/edge/service"
@@ -31,7 +32,8 @@ type Options struct {
 	Out io.Writer // gets a line for each address once it is served
 	Log *Log
 
-	Reload  <-chan os.Signal // each asks for a reload; nil: none
+	Reload  <-chan os.Signal // each asks for a reload, log files included; nil: none
+	Reopen  <-chan os.Signal // each asks for the log files to be opened again; nil: none
 	Upgrade <-chan os.Signal // each asks for a successor that takes over; nil: none
 	Getenv  func(string) string
 }
@@ -50,11 +52,17 @@ type server struct {
 	addresses  []netip.AddrPort    // that we listen on
 	local      map[netip.Addr]bool // addresses of this machine
 
-	certsChanged  chan struct{}
 	reloads       atomic.Int64
 	reloadsFailed atomic.Int64
 	leave         func()           // ends the serving in good order
+	background    sync.WaitGroup   // of control, which alone uses the following
 	sockets       []service.Socket // copies of the listening sockets, for a successor
+	files         []socketFile     // of unix sockets, to be removed at the end
+	succeeded     bool             // a successor serves
+
+	certWatch    *certstore.Watcher                 // nil: there are no certificates
+	certsSeen    atomic.Pointer[certstore.Snapshot] // by the watcher, last
+	certsChanged chan struct{}                      // certsSeen has something new
 
 	stats   []stats
 	workers []*worker
@@ -67,13 +75,13 @@ func (s *server) current() *generation { return s.gen.Load() }
 func Serve(ctx context.Context, o Options) error {
 	s := newServer(o)
 	var err error
-	if s.tickets, err = tlsstack.NewTicketKeys(s.rand); err != nil {
+	if err = s.openTickets(o.Getenv); err != nil {
 		return err
 	}
 	background, end := context.WithCancel(context.Background())
 	defer end()
 	s.resolver = resolve.New(background, resolve.System("/etc/hosts", "/etc/resolv.conf"), func(line string) { s.log.Printf("%s", line) })
-	gen, err := s.load(nil, false)
+	gen, err := s.load(nil, partsAll)
 	if err != nil {
 		return err
 	}
@@ -84,12 +92,16 @@ func Serve(ctx context.Context, o Options) error {
 		return err
 	}
 	for _, p := range places {
-		s.addresses = append(s.addresses, p.addr)
+		if p.at.Unix == "" {
+			s.addresses = append(s.addresses, p.at.TCP)
+		}
 	}
-	if s.logs, err = openLogFile(s.cfg.AccessLog, o.Out, s.log); err != nil {
+	if s.logs, err = openLogFile(s.cfg.AccessLog, o.Out, s.log.Printf); err != nil {
 		closeAll(places)
 		return err
 	}
+	s.log.start()
+	defer s.log.stop()
 	defer s.logs.close()
 	return s.run(ctx, o, places)
 }
@@ -139,6 +151,10 @@ func (s *server) run(ctx context.Context, o Options, places []*place) error {
 	if e := gather(ended, s.cfg.Workers); err == nil {
 		err = e
 	}
+	if s.leave != nil {
+		s.leave()
+		s.background.Wait()
+	}
 	return err
 }
 
@@ -153,8 +169,10 @@ func (s *server) serving(ctx context.Context, o Options, places []*place) {
 	}
 	ctx, s.leave = context.WithCancel(ctx)
 	context.AfterFunc(ctx, s.drain)
-	go s.control(ctx, o)
+	s.background.Go(func() { s.control(ctx, o) })
 	go s.watchdog(ctx)
+	go s.tidyMemory(ctx)
+	go service.ReapOrphans(ctx)
 }
 
 // gather returns the first error of n, once all n are in.

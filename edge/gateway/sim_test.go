@@ -383,6 +383,7 @@ func TestDrain(t *testing.T) {
 	busy.Write(get("/f3145729.bin"))
 	b.sim.Idle()
 	b.w.drain()
+	b.sim.Advance(drainIdleTime + time.Second)
 	idle.WantEOF("idle at the drain")
 	idle.Close()
 	busy.Stalled = false

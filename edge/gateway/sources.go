@@ -50,3 +50,18 @@ func (s *sources) leave(a netip.Addr) {
 		delete(s.count, key)
 	}
 }
+
+// admits says whether there is room for one more connection, and from its source.
+// If so it is counted.
+func (w *worker) admits(from netip.Addr) bool {
+	switch {
+	case w.open >= w.server.cfg.Limits.Connections:
+		w.server.log.limited("max-connections", "connection refused: worker %d has --max-connections %d", w.index, w.open)
+		return false
+	case !w.bySource.enter(from):
+		w.server.log.limited("max-connections-per-address", "connection from %s refused: worker %d has --max-connections-per-address %d from %s",
+			from, w.index, w.bySource.max, sourceOf(from))
+		return false
+	}
+	return true
+}

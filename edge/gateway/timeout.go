@@ -16,8 +16,8 @@ const (
 	timerHandshake           // from accept to the client's Finished; never extended
 	timerIdle                // no request
 	timerHead                // from a head's first byte to its last; never extended
-	timerBody                // between two arrivals of a request body
-	timerWrite               // the peer acknowledges nothing
+	timerBody                // a request body does not arrive, or too slowly
+	timerWrite               // an answer is not acknowledged, or too slowly
 	timerLinger              // waiting for the peer's FIN
 )
 
@@ -30,6 +30,9 @@ func (c *conn) timeout(k timerKind) time.Duration {
 	case timerHandshake:
 		return t.Handshake
 	case timerIdle:
+		if c.w.draining {
+			return min(t.Idle, drainIdleTime)
+		}
 		return t.Idle
 	case timerHead:
 		return t.Head
@@ -47,9 +50,12 @@ func (c *conn) timeout(k timerKind) time.Duration {
 func (c *conn) setTimer(k timerKind) {
 	c.timer = k
 	d := c.timeout(k)
-	if k == timerWrite {
+	switch k {
+	case timerWrite:
 		c.sampled = false
 		d /= sampleShare
+	case timerBody:
+		c.bodyMoved = 0
 	}
 	c.w.r.SetDeadline(c.sock, c.capped(c.w.r.Now().Add(d)))
 }
@@ -77,6 +83,22 @@ func (c *conn) waitForHead() {
 		c.headStarted = c.w.r.Now()
 		c.setTimer(timerHead)
 	}
+}
+
+// waitForBody goes on waiting for a request body of which n bytes came. The time
+// starts again once enough did: a client that drips bytes gains little. While an
+// answer is on its way, that is what is waited for.
+func (c *conn) waitForBody(n int) {
+	c.bodyMoved += n
+	if c.sending == nil && (c.timer != timerBody || c.bodyMoved >= c.least(timerBody)) {
+		c.setTimer(timerBody)
+	}
+}
+
+// least is the number of bytes that must move within the time for k for it to
+// start again.
+func (c *conn) least(k timerKind) int {
+	return max(1, int(c.timeout(k).Seconds()*float64(c.w.server.cfg.Limits.MinRate)))
 }
 
 // expired ends what took too long.
@@ -110,11 +132,11 @@ func (c *conn) expired() {
 // once, as nearly all do, costs no system call for it.
 const sampleShare = 8
 
-// moves says whether the peer acknowledged bytes since the last time, or whether
+// moves says whether the peer acknowledged enough since the last time, or whether
 // this is the first time.
 func (c *conn) moves() bool {
 	acked := c.acked()
-	moved := !c.sampled || acked != c.ackedWas
+	moved := !c.sampled || acked-c.ackedWas >= uint64(c.least(timerWrite))
 	c.sampled, c.ackedWas = true, acked
 	return moved
 }

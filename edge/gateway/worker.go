@@ -124,7 +124,7 @@ func (w *worker) listenerOf(s reactor.Sock) *listener {
 func (w *worker) Accepted(l, s reactor.Sock, peer netip.AddrPort) {
 	w.stats.accepted.Add(1)
 	on := w.listenerOf(l)
-	if on == nil || w.open >= w.server.cfg.Limits.Connections || !w.bySource.enter(peer.Addr()) {
+	if on == nil || !w.admits(peer.Addr()) {
 		w.stats.refused.Add(1)
 		w.r.Abort(s)
 		return

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"edge/edge/reactor"
 )
 
 // firstInherited is the first descriptor that a parent hands over
@@ -25,16 +27,20 @@ type Socket struct {
 // Inherited takes the sockets that LISTEN_FDS promises, if LISTEN_PID is this
 // process, and names them by LISTEN_FDNAMES. They are closed when another
 // program is started. The variables are removed, so that a child does not take
-// them for its own.
-func Inherited(getenv func(string) string) ([]Socket, error) {
+// them for its own. log hears of sockets that are for another process. It fails
+// when one is not a listening stream socket.
+func Inherited(getenv func(string) string, log func(format string, a ...any)) ([]Socket, error) {
 	pid, count, names := getenv("LISTEN_PID"), getenv("LISTEN_FDS"), getenv("LISTEN_FDNAMES")
 	for _, v := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"} {
 		os.Unsetenv(v)
 	}
+	if count == "" {
+		return nil, nil
+	}
 	// A successor's pid is not known before it is there: it is told by its own
 	// variable that the sockets are for it.
-	mine := pid == strconv.Itoa(os.Getpid()) || pid == "" && getenv(readyVariable) != ""
-	if count == "" || !mine {
+	if pid != strconv.Itoa(os.Getpid()) && (pid != "" || getenv(readyVariable) == "") {
+		log("LISTEN_FDS=%s is for process %q and not for this one, %d: ignored", count, pid, os.Getpid())
 		return nil, nil
 	}
 	n, err := strconv.Atoi(count)
@@ -51,26 +57,12 @@ func Inherited(getenv func(string) string) ([]Socket, error) {
 		if i < len(byPosition) {
 			sockets[i].Name = byPosition[i]
 		}
-		if err := checkListening(sockets[i].FD); err != nil {
-			return nil, fmt.Errorf("inherited socket %d (%q): %w", sockets[i].FD, sockets[i].Name, err)
+		if err := reactor.Inherited(sockets[i].FD); err != nil {
+			return nil, fmt.Errorf("%w, name %q", err, sockets[i].Name)
 		}
-		unix.CloseOnExec(sockets[i].FD)
+		if err := unix.SetNonblock(sockets[i].FD, true); err != nil {
+			return nil, fmt.Errorf("inherited descriptor %d: %w", sockets[i].FD, err)
+		}
 	}
 	return sockets, nil
-}
-
-// checkListening refuses what is not a listening stream socket.
-func checkListening(fd int) error {
-	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
-	if err != nil {
-		return fmt.Errorf("not a socket: %w", err)
-	}
-	if kind != unix.SOCK_STREAM {
-		return fmt.Errorf("not a stream socket: edge takes TCP and unix stream sockets")
-	}
-	listening, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
-	if err != nil || listening != 1 {
-		return fmt.Errorf("not listening: set Accept=no in the socket unit")
-	}
-	return nil
 }

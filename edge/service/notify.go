@@ -4,6 +4,7 @@
 //	notify.go    sd_notify(3): ready, reloading, stopping, watchdog
 //	inherit.go   listening sockets that were open when the process started
 //	upgrade.go   the start of a successor, which inherits ours
+//	reap.go      what process 1 owes to others
 //
 // It knows nothing of what is served.
 package service
@@ -13,6 +14,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +25,7 @@ import (
 type Notifier struct {
 	address  *net.UnixAddr
 	watchdog time.Duration
+	over     atomic.Bool // another process is the service now
 }
 
 // NewNotifier reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID by getenv; nil
@@ -61,6 +64,19 @@ func (n *Notifier) Reloading() error {
 	return n.send(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", now.Nano()/1000))
 }
 
+// Status is one line for the operator, which systemctl status shows.
+func (n *Notifier) Status(line string) error { return n.send("STATUS=" + line) }
+
+// Succeeded says that the process pid is the service from now on. What this one
+// does until its end is no concern of the manager's: nothing more is sent.
+func (n *Notifier) Succeeded(pid int) error {
+	err := n.send("MAINPID=" + strconv.Itoa(pid))
+	if n != nil {
+		n.over.Store(true)
+	}
+	return err
+}
+
 // Stopping says that the service is on its way out.
 func (n *Notifier) Stopping() error { return n.send("STOPPING=1") }
 
@@ -69,7 +85,7 @@ func (n *Notifier) Alive() error { return n.send("WATCHDOG=1") }
 
 // send writes one message. A manager that is gone is nobody's problem here.
 func (n *Notifier) send(message string) error {
-	if n == nil {
+	if n == nil || n.over.Load() {
 		return nil
 	}
 	conn, err := net.DialUnix("unixgram", nil, n.address)
