@@ -34,8 +34,9 @@ Once it is ready it prints one line for each address on standard output:
 Everything else it has to say goes to standard error. Signals:
 
   SIGTERM, SIGINT  finish the requests in flight and end; a second one ends at once
-  SIGHUP           load site and certificates again, together or not at all, and
-                   open the log files again
+  SIGHUP           load site, certificates and keys again, together or not at all,
+                   and open the log files again
+  SIGUSR1          open the log files again
   SIGUSR2          start the binary anew, hand it the listening sockets, and end
                    once it serves`,
 		Example: `  edge serve --dev ./public
@@ -61,6 +62,8 @@ Everything else it has to say goes to standard error. Signals:
 }
 
 func serve(ctx context.Context, env Env, conf *config.Config) error {
+	signals := catchSignals()
+	defer signals.release()
 	log := gateway.NewLog(env.Err)
 	if conf.ErrorLog != "" {
 		var err error
@@ -83,37 +86,53 @@ func serve(ctx context.Context, env Env, conf *config.Config) error {
 			return err
 		}
 		conf.CertDir, conf.Dev = made.CertDir, false
-		out = &devHints{Writer: env.Out, to: env.Err, ca: made.Authority}
+		out = &devHints{Writer: env.Out, to: env.Err, trust: made.TrustHelp()}
 	}
-	reload, upgrade := make(chan os.Signal, 1), make(chan os.Signal, 1)
-	signal.Notify(reload, syscall.SIGHUP)
-	signal.Notify(upgrade, syscall.SIGUSR2)
-	defer signal.Stop(reload)
-	defer signal.Stop(upgrade)
 	return gateway.Serve(ctx, gateway.Options{
 		Config:     conf,
 		NewReactor: env.NewReactor,
 		Out:        out,
 		Log:        log,
-		Reload:     reload,
-		Upgrade:    upgrade,
+		Reload:     signals.reload,
+		Reopen:     signals.reopen,
+		Upgrade:    signals.upgrade,
 		Getenv:     env.Getenv,
 	})
+}
+
+// signals are those that do not end the process. One that comes several times
+// before it is looked at counts once.
+type signals struct{ reload, reopen, upgrade chan os.Signal }
+
+// catchSignals comes first: until then each of them would end the process. So
+// would writing to a standard output or error that nobody reads any more; that is
+// an error like another from here on.
+func catchSignals() signals {
+	s := signals{make(chan os.Signal, 1), make(chan os.Signal, 1), make(chan os.Signal, 1)}
+	signal.Notify(s.reload, syscall.SIGHUP)
+	signal.Notify(s.reopen, syscall.SIGUSR1)
+	signal.Notify(s.upgrade, syscall.SIGUSR2)
+	signal.Ignore(syscall.SIGPIPE)
+	return s
+}
+
+func (s signals) release() {
+	signal.Reset(syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE)
 }
 
 // devHints passes lines on, and says after the first TLS address how to use it
 // with the development certificate.
 type devHints struct {
 	io.Writer
-	to   io.Writer
-	ca   string
-	done bool
+	to    io.Writer
+	trust string // how to trust the authority, with PORT where the port goes
+	done  bool
 }
 
 func (h *devHints) Write(p []byte) (int, error) {
 	n, err := h.Writer.Write(p)
 	address, ok := bytes.CutPrefix(bytes.TrimSpace(p), []byte("listening https://"))
-	if err != nil || !ok || h.done {
+	if err != nil || !ok || h.done || bytes.HasPrefix(address, []byte("unix:")) {
 		return n, err
 	}
 	h.done = true
@@ -121,27 +140,6 @@ func (h *devHints) Write(p []byte) (int, error) {
 	if err != nil {
 		return n, fmt.Errorf("reading back the address %s: %w", address, err)
 	}
-	fmt.Fprintf(h.to, devText, port, quoted(h.ca))
+	fmt.Fprintf(h.to, "\n  https://localhost:%s/\n\n%s\n", port, strings.ReplaceAll(h.trust, "PORT", port))
 	return n, nil
-}
-
-const devText = `
-  https://localhost:%[1]s/
-
-  curl --cacert %[2]s https://localhost:%[1]s/
-
-The certificate is from an authority made on this machine, for the names of this
-machine alone. For a browser, import %[2]s among its authorities.
-
-`
-
-// quoted makes a path one word for a shell.
-func quoted(path string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+,@%", r)
-	}
-	if path != "" && strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
