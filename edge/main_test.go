@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,15 +28,23 @@ import (
 // asEdge in the environment makes this test binary be the program itself.
 const asEdge = "EDGE_TEST_RUN_MAIN"
 
+// openFiles in the environment is the limit of open files that it sets itself.
+const openFiles = "EDGE_TEST_OPEN_FILES"
+
 // patience is how long anything here may take before the test gives up on it.
 const patience = 20 * time.Second
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asEdge) != "" {
-		main()
-		return
+	if os.Getenv(asEdge) == "" {
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
+	if n, err := strconv.ParseUint(os.Getenv(openFiles), 10, 32); err == nil {
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: n, Max: n}); err != nil {
+			fmt.Fprintln(os.Stderr, "setrlimit:", err)
+			os.Exit(1)
+		}
+	}
+	main()
 }
 
 // command is the program with args, not yet started.
