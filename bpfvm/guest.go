@@ -73,6 +73,9 @@ func (t *Task) bringBack() {
 		panic("BUG: memory of a task that is not started or has ended")
 	}
 	inst := t.inst
+	if inst.arena.mem == nil {
+		panic("BUG: task goes on in a closed instance")
+	}
 	inst.makeRoom()
 	a, l := inst.arena, &inst.object.layout
 	restoreState(a.st, &t.aside.st)

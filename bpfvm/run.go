@@ -10,6 +10,9 @@ package bpfvm
 //	                |  Return, Run      | Helper
 //	                +-------------------+
 //
+// While a helper is performed the task is running; Fail and Finish, called from
+// there, end the program when the helper comes back.
+//
 // An instance executes one task at a time in its arena. When another task starts
 // or goes on while one is in the middle, the first is put aside: its state, stack
 // and input are copied out, and back when it goes on. A program that ends in one
@@ -65,7 +68,6 @@ type Task struct {
 	phase   phase
 	result  uint64
 	aside   *aside // kept for the next time
-	refusal string // why a helper ended the program
 	trap    TrapError
 }
 
@@ -76,6 +78,8 @@ const (
 	ready         // Run may be called
 	waiting       // a helper's result is awaited
 	running
+	failed   // by Fail, in a helper
+	finished // by Finish, in a helper
 )
 
 // aside is a task put aside.
@@ -93,8 +97,8 @@ func (t *Task) Start(inst *Instance, p *Program, input []byte) error {
 	if p.object != inst.object {
 		panic("BUG: program and instance are of different objects")
 	}
-	if t.phase == running {
-		panic("BUG: task started from its own helper")
+	if inst.arena.mem == nil {
+		panic("BUG: task started on a closed instance")
 	}
 	if len(input) > inst.object.inputMax {
 		return fmt.Errorf("%s: input of %d bytes is more than InputMax %d", p.place(0), len(input), inst.object.inputMax)
@@ -137,8 +141,8 @@ func (t *Task) Run(budget int64) Exit {
 		t.program.enter(t.inst.arena)
 		switch st.exit {
 		case exitHelper:
-			if !t.perform() {
-				return t.leave()
+			if exit, more := t.perform(); !more {
+				return exit
 			}
 		case exitDone:
 			t.result = st.regs[0]
@@ -154,31 +158,33 @@ func (t *Task) Run(budget int64) Exit {
 	}
 }
 
-// perform runs a helper's function and says whether the program goes on at once.
-func (t *Task) perform() bool {
+// perform runs a helper's function. Unless the program goes on at once, it gives
+// what Run returns.
+func (t *Task) perform() (exit Exit, more bool) {
 	h := t.program.helpers[t.inst.arena.st.helper]
 	if h.Func == nil {
-		return false
+		t.phase = waiting
+		return Helper, false
 	}
 	result, done := h.Func(t)
-	if t.refusal != "" || !done {
-		return false
-	}
-	t.settle() // the helper may have run another task here
-	t.inst.arena.st.regs[0] = result
-	return true
-}
-
-// leave is the way out when a helper has not given a result.
-func (t *Task) leave() Exit {
-	if t.refusal != "" {
+	switch t.phase {
+	case running:
+		if !done {
+			t.phase = waiting
+			return Helper, false
+		}
+		t.settle() // the helper may have run another task here
+		t.inst.arena.st.regs[0] = result
+		return 0, true
+	case finished:
+		t.end()
+		return Done, false
+	case failed:
 		t.settle()
-		t.setTrap(fmt.Sprintf("helper %s: %s", t.Helper(), t.refusal))
-		t.refusal = ""
-		return Trap
+		t.setTrap(t.trap.Reason)
+		return Trap, false
 	}
-	t.phase = waiting
-	return Helper
+	panic("BUG: helper " + h.Name + " stopped or started its own task")
 }
 
 // Return gives the result of the helper that the task waits for.
@@ -188,6 +194,27 @@ func (t *Task) Return(result uint64) {
 	}
 	t.state().regs[0] = result
 	t.phase = ready
+}
+
+// Fail ends the program with a trap instead of the result of the helper that is
+// being performed or waited for.
+func (t *Task) Fail(reason string) {
+	reason = "helper " + t.Helper() + ": " + reason
+	if t.phase == waiting {
+		t.settle()
+		t.setTrap(reason)
+		return
+	}
+	t.phase, t.trap.Reason = failed, reason
+}
+
+// Finish ends the program as if it had returned result, when the helper that calls
+// it comes back: for helpers that are the last word, as an answer to a request is.
+func (t *Task) Finish(result uint64) {
+	if t.phase != running {
+		panic("BUG: Finish outside a helper")
+	}
+	t.phase, t.result = finished, result
 }
 
 // Stop ends a task in the middle, without a result. Stopping an idle task does
@@ -205,16 +232,6 @@ func (t *Task) end() {
 	}
 }
 
-// Fail makes the helper that is being performed end the program with a trap.
-func (t *Task) Fail(reason string) {
-	if t.phase == waiting {
-		t.settle()
-		t.setTrap(fmt.Sprintf("helper %s: %s", t.Helper(), reason))
-		return
-	}
-	t.refusal = reason
-}
-
 func (t *Task) setTrap(reason string) {
 	t.trap = TrapError{t.program.place(int(t.inst.arena.st.pc)), reason}
 	t.end()
@@ -223,7 +240,8 @@ func (t *Task) setTrap(reason string) {
 // Result returns r0 of a program that has ended with Done.
 func (t *Task) Result() uint64 { return t.result }
 
-// Trap returns why the last run ended, after Run has returned Trap.
+// Trap returns why the last run ended, after Run has returned Trap. It is good
+// until the task is started again.
 func (t *Task) Trap() *TrapError { return &t.trap }
 
 // Active says whether the task is between Start and its end.

@@ -161,6 +161,22 @@ func TestHelperFails(t *testing.T) {
 	})
 }
 
+// TestHelperFinishes: a helper may be the last word, two functions deep.
+func TestHelperFinishes(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e Engine) {
+		l := loadText(t, e, "call local f\nmov %r0, 1\nexit\nf: call 5\nmov %r0, 2\nexit", HelperSpec{5, "last", func(t *Task) (uint64, bool) {
+			t.Finish(77)
+			return 0, true
+		}})
+		for range 2 {
+			l.start(nil)
+			if exit := l.task.Run(100); exit != Done || l.task.Result() != 77 || l.task.Active() {
+				t.Errorf("%v, r0 %d", exit, l.task.Result())
+			}
+		}
+	})
+}
+
 func TestMisusePanics(t *testing.T) {
 	l := loadText(t, Interpreter, "call 5\nexit", HelperSpec{Number: 5, Name: "later"})
 	other := loadText(t, Interpreter, "exit")
@@ -171,6 +187,29 @@ func TestMisusePanics(t *testing.T) {
 		"program of another":     func() { l.task.Start(l.inst, other.object.Programs()[0], nil) },
 		"memory of an idle task": func() { new(Task).Input() },
 		"Close under instances":  func() { l.object.Close() },
+		"Finish by itself":       func() { l.start(nil); l.task.Finish(1) },
+		"Stop in a helper": func() {
+			own := loadText(t, Interpreter, "call 5\nexit", HelperSpec{5, "stop", func(t *Task) (uint64, bool) {
+				t.Stop()
+				return 0, true
+			}})
+			own.start(nil)
+			own.task.Run(100)
+		},
+		"going on when closed": func() {
+			inst, err := l.object.NewInstance()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var first, second Task
+			for _, task := range []*Task{&first, &second} {
+				if err := task.Start(inst, l.object.Programs()[0], nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			inst.Close()
+			first.Run(100)
+		},
 	} {
 		func() {
 			defer func() {
