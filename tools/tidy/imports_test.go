@@ -56,15 +56,13 @@ const importRules = `
 	edge/reactor, edge/reactor/sim, edge/service
 	< edge/gateway;
 
-	# Publishing keys in DNS is work beside serving: the commands alone do it.
-	ech, ech/keydir
-	< edge/dnspub;
-
+	# Publishing keys in DNS is work beside serving: the commands alone do it. To
+	# DNS a list of configurations is bytes.
 	NONE
-	< edge/dnspub/dnstest;
+	< edge/dnspub, edge/dnspub/dnstest;
 
 	# What a client would do with them.
-	ech, ech/keydir, edge/dnspub, tlsstack/...
+	ech, ech/keydir, edge/dnspub, tlsstack/wire
 	< edge/echcheck;
 
 	# The commands call the package that does the work; main alone knows which
@@ -99,8 +97,9 @@ const testRules = `
 	edge/reactor/uring, edge/reactor/epoll
 	< edge/gateway;
 
+	# What speaks DNS is tested against a server of our own.
 	edge/dnspub/dnstest
-	< edge/cmd;
+	< edge/echcheck, edge/cmd;
 
 	edge/reactor/reactortest
 	< edge/reactor/uring, edge/reactor/epoll;
