@@ -25,6 +25,26 @@
 // Native code never calls Go. It leaves with an exit code, its registers stored,
 // and is entered again where it left (see enter_amd64.s).
 //
+// # Questions
+//
+// Why a budget and not a timer? A timer has to stop native code from outside, by a
+// signal or by taking its pages away, and either kills or confuses a Go process.
+// A subtraction at the head of each loop costs less than a nanosecond, stops a
+// program at the same instruction every time, and can be tested.
+//
+// Why offsets into an arena and not real pointers in a cage of guard pages? A cage
+// needs a handler for the fault when a program leaves it. Here a bad address is an
+// ordinary comparison, and the answer names the source line.
+//
+// Why does a helper leave the program? So that Go code is called by Go code: on its
+// own stack, seen by the collector, free to block, to allocate or to run another
+// program. It costs about ten nanoseconds. A helper that has to wait is then no
+// different from one that does not.
+//
+// Why one arena for many tasks? A worker serves thousands of requests and nearly
+// every run ends in one go. The few that wait are copied out when another needs
+// the place: a stack of a few frames and a small input.
+//
 // # What it does not do
 //
 // There is no proof that a program terminates or that its pointers are good: a

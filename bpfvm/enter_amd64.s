@@ -9,6 +9,14 @@
 
 // func enterNative(anchor uintptr)
 //
+// The goroutine's stack while native code runs, and before and after:
+//
+//	  argument: anchor
+//	  return address into Go                  SP before and after
+//	  BP of the caller
+//	  one unused word                         the frame of 8 bytes
+//	  return address into this function       SP in native code, which only returns
+//
 // The frame is there so that the assembler saves and restores BP, which is r10 in
 // native code. R14 and X15 are Go's; the wrapper that Go code calls this through
 // sets them up again.

@@ -2,7 +2,17 @@ package bpfvm
 
 // jit_call_amd64.go: helpers, local calls, exit. A local call keeps what its
 // callee will change of r6 to r9, and the place to return to, in state.frames:
-// neither the goroutine's stack nor memory that the guest can reach.
+// neither the goroutine's stack nor memory that the guest can reach. Two deep:
+//
+//	state.frames        arena
+//	+-----------+       +------------------+ stackEnd = r10 of the entry
+//	| ret, r6…  | [0]   | entry: 512 bytes |
+//	+-----------+       +------------------+
+//	| ret, r6…  | [1]   | f: 512 bytes     |
+//	+-----------+       +------------------+ r10 now
+//	|           | <-+   | g: 512 bytes     |
+//	               |    +------------------+
+//	        state.depth = 2 × frameBytes
 
 import (
 	"unsafe"

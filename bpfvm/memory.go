@@ -45,7 +45,6 @@ type layout struct {
 	stack    uint32   // start of the stack, and of what can be stored to
 	stackEnd uint32
 	input    uint32
-	inputMax uint32
 	size     uint32 // of the arena: a power of two
 }
 
@@ -74,8 +73,7 @@ func newLayout(o *Object, frames int) (layout, error) {
 		l.maps[i] = place(m.spec.valuesBytes(), pageBytes)
 		place(0, pageBytes)
 	}
-	l.inputMax = uint32(o.inputMax)
-	l.input = place(uint64(l.inputMax), regionAlign)
+	l.input = place(uint64(o.inputMax), regionAlign)
 	if at > arenaBytesMax {
 		return l, fmt.Errorf("data, maps and input take %d bytes, more than arenaBytesMax %d", at, arenaBytesMax)
 	}
@@ -131,7 +129,7 @@ func (a *arena) setInput(l *layout, n int, writable bool) {
 	}
 }
 
-// log2 of an access width, the index of its limit.
+// widthIndex returns log2 of an access width, the index of its limit.
 func widthIndex(bytes int) int {
 	switch bytes {
 	case 1:
