@@ -38,6 +38,7 @@ type Conn struct {
 	peerClosed bool // close_notify received
 	closed     bool // close_notify sent
 	updateDue  bool // a KeyUpdate answer is in output, unsent
+	resting    bool // see Rest
 	warnings   uint8
 	empties    uint8
 	ccs        uint8
@@ -139,6 +140,7 @@ func (c *Conn) fail(e *Error) error {
 	c.err = e
 	c.state = stateFailed
 	if e.Origin != Peer && !c.closed {
+		c.wake()
 		b := c.queue()
 		c.output.b = c.appendAlert(b, alertLevelFatal, e.Alert)
 	}
@@ -206,6 +208,34 @@ func (c *Conn) mustSeal() {
 	if c.state != stateEstablished || c.closed {
 		panic("BUG: tlsstack: sealing on a connection that cannot send")
 	}
+	c.wake()
+}
+
+// Rest gives back the expanded keys of an established connection, some 1.5 KB
+// with AES. They are made again, for a few microseconds, at the next record in
+// either direction: worth it for a connection that has been idle for a while.
+// It does nothing in other states.
+func (c *Conn) Rest() {
+	if c.state == stateEstablished {
+		c.in.Rest()
+		c.out.Rest()
+		c.resting = true
+	}
+}
+
+// wake undoes Rest.
+func (c *Conn) wake() {
+	if !c.resting {
+		return
+	}
+	c.resting = false
+	var t keys.Traffic
+	t.Load(c.suite, &c.inSecret)
+	in, _ := t.Key()
+	t.Load(c.suite, &c.outSecret)
+	out, _ := t.Key()
+	c.in.Wake(in)
+	c.out.Wake(out)
 }
 
 // CanSeal reports whether application data may be sent.
@@ -219,6 +249,7 @@ func (c *Conn) AppendCloseNotify(dst []byte) []byte {
 	if c.closed || c.err != nil {
 		return dst
 	}
+	c.wake()
 	c.closed = true
 	return c.appendAlert(dst, alertLevelWarning, wire.AlertCloseNotify)
 }

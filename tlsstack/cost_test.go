@@ -74,11 +74,29 @@ func TestHandshakeAllocations(t *testing.T) {
 	}
 }
 
-// idleBytesMax is what an established connection that does nothing may hold in
-// the heap for TLS, the Conn itself included.
-const idleBytesMax = 2560
+// What an established connection that does nothing may hold in the heap for TLS,
+// the Conn itself included, in bytes: awake and at rest.
+const (
+	idleBytesMax    = 2304
+	restingBytesMax = 640
+)
 
 func TestIdleMemory(t *testing.T) {
+	for _, rest := range []bool{false, true} {
+		limit := int64(idleBytesMax)
+		if rest {
+			limit = restingBytesMax
+		}
+		each := idleBytes(t, rest)
+		t.Logf("%d bytes for each connection, resting %v", each, rest)
+		if each > limit {
+			t.Errorf("%d bytes for each connection, resting %v: at most %d are wanted", each, rest, limit)
+		}
+	}
+}
+
+// idleBytes measures many connections.
+func idleBytes(t *testing.T, rest bool) int64 {
 	const n = 400
 	cfg := ticketConfig(t)
 	halves := prepareHalves(t, cfg, n)
@@ -88,6 +106,9 @@ func TestIdleMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.conn.AppendOutput(nil)
+		if rest {
+			h.conn.Rest()
+		}
 		conns = append(conns, h.conn)
 	}
 	halves = nil
@@ -96,12 +117,8 @@ func TestIdleMemory(t *testing.T) {
 		conns[i] = nil
 	}
 	after := heapInUse()
-	each := (int64(before) - int64(after)) / n
-	t.Logf("%d bytes for each connection", each)
-	if each > idleBytesMax {
-		t.Errorf("%d bytes for each connection, at most %d are wanted", each, idleBytesMax)
-	}
 	runtime.KeepAlive(conns)
+	return (int64(before) - int64(after)) / n
 }
 
 // heapInUse is the size of what is reachable. Pools give their content up at the

@@ -2,6 +2,7 @@ package tlsstack
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -167,6 +168,45 @@ func TestSealMisuse(t *testing.T) {
 	c.read()
 	c.conn.AppendCloseNotify(nil)
 	mustPanic("after close_notify", func() { c.conn.SealAppend(nil, []byte("x")) })
+}
+
+// TestRest: a connection that rests goes on as if it had not, whatever comes next.
+func TestRest(t *testing.T) {
+	next := map[string]func(c *rawClient){
+		"data": func(c *rawClient) { c.talk() },
+		"sealing": func(c *rawClient) {
+			rec := make([]byte, 1+RecordOverhead)
+			c.readBytes(c.conn.SealInPlace(rec, 1))
+		},
+		"key update": func(c *rawClient) {
+			c.must(c.sendKeyUpdate(true))
+			c.conn.Rest()
+			c.read()
+			c.talk()
+		},
+		"own key update": func(c *rawClient) { c.conn.UpdateKey(); c.read(); c.talk() },
+		"close": func(c *rawClient) {
+			c.readBytes(c.conn.AppendCloseNotify(nil))
+			if len(c.alerts) != 1 {
+				c.t.Error("close_notify does not arrive")
+			}
+		},
+		"failure": func(c *rawClient) { c.mustFail(c.feed([]byte{24, 3, 3, 0, 0}), wire.AlertUnexpectedMessage) },
+	}
+	for _, suite := range []uint16{0x1301, 0x1302, 0x1303} {
+		for name, f := range next {
+			t.Run(fmt.Sprintf("%x/%s", suite, name), func(t *testing.T) {
+				c := newRawClient(t, testConfig(t), mode{})
+				c.hello.suites = []uint16{suite}
+				c.conn.Rest() // too early: nothing happens
+				c.handshake()
+				c.talk()
+				c.conn.Rest()
+				c.conn.Rest()
+				f(c)
+			})
+		}
+	}
 }
 
 // TestSealNothing appends no record for no data.

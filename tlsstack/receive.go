@@ -105,6 +105,7 @@ func (c *Conn) receivePlaintext(now time.Time, t record.ContentType, fragment []
 
 // receiveProtected opens a record and takes what is inside.
 func (c *Conn) receiveProtected(now time.Time, h record.Header, rec []byte) ([]byte, *Error) {
+	c.wake()
 	if h.Type != record.ApplicationData {
 		return nil, c.receiveUnprotectedAlert(h.Type, rec[record.HeaderLen:])
 	}

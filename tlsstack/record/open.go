@@ -19,7 +19,8 @@ const NonceLen = 12
 // The nonce is scratch that lives here because an array handed to an interface
 // method would otherwise be allocated for each record.
 type Direction struct {
-	aead  cipher.AEAD
+	aead  cipher.AEAD // nil without keys and at rest
+	keyed bool
 	seq   uint64
 	iv    [NonceLen]byte
 	nonce [NonceLen]byte
@@ -27,11 +28,18 @@ type Direction struct {
 
 // SetKey installs a new traffic key and starts the sequence at zero.
 func (d *Direction) SetKey(aead cipher.AEAD, iv [NonceLen]byte) {
-	*d = Direction{aead: aead, iv: iv}
+	*d = Direction{aead: aead, keyed: true, iv: iv}
 }
 
+// Rest lets the AEAD go, which holds most of what a direction takes; the IV and
+// the sequence stay. Wake must come before the next record.
+func (d *Direction) Rest() { d.aead = nil }
+
+// Wake puts the AEAD of the same key back after Rest.
+func (d *Direction) Wake(aead cipher.AEAD) { d.aead = aead }
+
 // Protected reports whether the direction has keys.
-func (d *Direction) Protected() bool { return d.aead != nil }
+func (d *Direction) Protected() bool { return d.keyed }
 
 // Sequence returns how many records the current key has opened or sealed.
 func (d *Direction) Sequence() uint64 { return d.seq }
