@@ -96,7 +96,7 @@ func (c *Conn) sendEncryptedExtensions(now time.Time) {
 	if hs.params.alpn != "" {
 		m.ALPN = []byte(hs.params.alpn)
 	}
-	m.ServerNameUsed = hs.params.nameUsed
+	m.ServerNameUsed = hs.params.nameUsed && !c.info.Resumed // RFC 6066, 3
 	if limit := hs.hello.RecordSizeLimit; limit != 0 {
 		// RFC 8449, 4: the limit counts the inner content type, and a server must
 		// answer with its own. Ours is the largest there is.

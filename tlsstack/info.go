@@ -18,7 +18,7 @@ type Info struct {
 	Scheme      wire.SignatureScheme // of the server's CertificateVerify; 0 when resumed
 	Credential  *Credential          // presented; nil when resumed
 	Client      *ClientIdentity      // nil when the client has shown no certificate
-	DefaultCert bool                 // Credential is not for ServerName
+	DefaultCert bool                 // nothing is held for ServerName
 	ECH         ech.Outcome          // what became of the client's ECH; None for a backend
 	PublicName  string               // SNI of the outer hello, when ECH was accepted
 	Resumed     bool                 // by a ticket

@@ -10,6 +10,7 @@ import (
 // parameters is what was negotiated.
 type parameters struct {
 	suite      *keys.Suite
+	candidates []*Credential // for the name, best first
 	group      wire.Group
 	alpn       string
 	credential *Credential
@@ -29,6 +30,9 @@ func (c *Conn) answerHello(now time.Time) *Error {
 	}
 	if err := hs.hello.CheckTLS13(); err != nil {
 		return refuseMessage(err)
+	}
+	if e := c.findCandidates(); e != nil {
+		return e
 	}
 	if e := c.negotiateSuite(); e != nil {
 		return e
@@ -152,14 +156,10 @@ func (c *Conn) negotiateALPN() *Error {
 // verify a signature of.
 func (c *Conn) chooseCredential() *Error {
 	hs := c.hs
-	candidates, e := c.candidates()
-	if e != nil {
-		return e
-	}
-	if len(candidates) == 0 {
+	if len(hs.params.candidates) == 0 {
 		return refuse(ReasonNoCertificate)
 	}
-	for _, cred := range candidates {
+	for _, cred := range hs.params.candidates {
 		if scheme, ok := cred.choose(&hs.hello); ok {
 			hs.params.credential, hs.params.scheme = cred, scheme
 			c.info.Credential, c.info.Scheme = cred, scheme
@@ -169,20 +169,22 @@ func (c *Conn) chooseCredential() *Error {
 	return refuse(ReasonNoScheme)
 }
 
-// candidates asks the source.
-func (c *Conn) candidates() ([]*Credential, *Error) {
+// findCandidates asks the source for the name's credentials. It comes before
+// anything is computed, and before a session is resumed: a name that is served no
+// more is not served to those who have a ticket either.
+func (c *Conn) findCandidates() *Error {
 	hs, source := c.hs, c.cfg.Certificates
 	if len(hs.name) > 0 {
 		if found := source.Credentials(hs.name); len(found) > 0 {
-			hs.params.nameUsed = true
-			return found, nil
+			hs.params.candidates, hs.params.nameUsed = found, true
+			return nil
 		}
 	}
 	if c.cfg.StrictSNI && len(hs.hello.ServerName) > 0 {
-		return nil, refuse(ReasonUnrecognizedName)
+		return refuse(ReasonUnrecognizedName)
 	}
-	c.info.DefaultCert = true
-	return source.Default(), nil
+	hs.params.candidates, c.info.DefaultCert = source.Default(), true
+	return nil
 }
 
 // startTranscript hashes the ClientHello up to the binders; with no PSK there is

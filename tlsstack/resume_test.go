@@ -35,6 +35,8 @@ func TestTicketBindings(t *testing.T) {
 	other := ticketConfig(t)
 	short := *cfg
 	short.TicketLifetime = time.Hour
+	strict := *cfg
+	strict.StrictSNI = true
 	tk := firstTickets(t, cfg)[0]
 	later := func(d time.Duration) func(*rawClient) {
 		return func(c *rawClient) { c.now = testTime.Add(d) }
@@ -57,6 +59,7 @@ func TestTicketBindings(t *testing.T) {
 			c.hello.set(wire.ExtPSKKeyExchangeModes, vec8([]byte{wire.PSKModeKE}))
 		}, false},
 		{"other keys", other, nil, false},
+		{"strict, name held", &strict, nil, true},
 		{"a second before it ends", cfg, later(24*time.Hour - time.Second), true},
 		{"after its lifetime", cfg, later(24*time.Hour + time.Second), false},
 		{"shorter lifetime now", &short, later(2 * time.Hour), false},
@@ -80,6 +83,19 @@ func TestTicketBindings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTicketForNameGone: a ticket does not keep a name alive that is served no
+// more.
+func TestTicketForNameGone(t *testing.T) {
+	cfg := ticketConfig(t)
+	tk := firstTickets(t, cfg)[0]
+	gone := *cfg
+	gone.StrictSNI = true
+	gone.Certificates = &fixedSource{name: "other.example"}
+	c := newRawClient(t, &gone, mode{})
+	c.offer(&tk)
+	c.mustFail(c.sendHello(), wire.AlertUnrecognizedName)
 }
 
 // TestTicketTampered flips every byte of a ticket.
