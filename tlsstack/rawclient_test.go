@@ -189,7 +189,11 @@ func (c *rawClient) start(hello []byte) {
 // read takes everything the server has to say.
 func (c *rawClient) read() {
 	c.t.Helper()
+	want := c.conn.OutputLen()
 	b := c.conn.AppendOutput(nil)
+	if len(b) != want || c.conn.HasOutput() {
+		c.t.Fatalf("%d bytes of output, %d were announced", len(b), want)
+	}
 	for len(b) > 0 {
 		h, err := record.ParseHeader(b, c.in.Protected())
 		if err != nil || len(b) < record.HeaderLen+h.Len {
