@@ -34,14 +34,22 @@ func ListenTCPGroup(address string, n int) (fds []int, err error) {
 	return listenTCP(address, n, false)
 }
 
-// FreeTCP says whether ListenTCP at address would have it alone: SO_REUSEPORT
-// lets two programs of one user share a port unawares.
+// FreeTCP says whether a group at address would have it alone: SO_REUSEPORT lets
+// two programs of one user share a port unawares. It binds and does not listen,
+// so that nobody connects to it.
 func FreeTCP(address string) error {
-	fds, err := listenTCP(address, 1, false)
+	at, dual, err := parseListen(address)
 	if err != nil {
 		return err
 	}
-	return unix.Close(fds[0])
+	fd, err := openTCP(at, dual, false)
+	if err != nil && dual && errors.Is(err, syscall.EAFNOSUPPORT) {
+		return nil
+	}
+	if err != nil {
+		return listenError(address, err)
+	}
+	return unix.Close(fd)
 }
 
 func listenTCP(address string, n int, share bool) (fds []int, err error) {

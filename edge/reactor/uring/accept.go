@@ -2,6 +2,7 @@ package uring
 
 import (
 	"fmt"
+	"net/netip"
 	"syscall"
 
 	"github.com/pawelgaczynski/giouring"
@@ -64,9 +65,14 @@ func (r *Reactor) accepted(sl *slot, res int32, flags uint32) {
 	r.armAccept(sl)
 }
 
-// welcome gives a new connection a slot.
+// welcome gives a new connection a slot. One that is reset already has no peer:
+// it is dropped, so that only unix sockets come without an address.
 func (r *Reactor) welcome(l *slot, fd int) {
-	if l.State != reactor.SlotOpen {
+	var peer netip.AddrPort
+	if !l.Op.unix {
+		peer = r.peerOf(fd)
+	}
+	if l.State != reactor.SlotOpen || !l.Op.unix && !peer.IsValid() {
 		r.closeFD(fd)
 		return
 	}
@@ -76,11 +82,7 @@ func (r *Reactor) welcome(l *slot, fd int) {
 		r.acceptFailed(l, reactor.ErrSocketsMax)
 		return
 	}
-	if l.Op.unix {
-		r.Handler.Accepted(l.Sock, sl.Sock, unixPeer)
-	} else {
-		r.Handler.Accepted(l.Sock, sl.Sock, r.peerOf(fd))
-	}
+	r.Handler.Accepted(l.Sock, sl.Sock, peer)
 }
 
 // acceptFailed tells the Handler and lets the listener rest.

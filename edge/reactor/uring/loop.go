@@ -65,6 +65,8 @@ func (r *Reactor) enter() error {
 		if head, tail := r.ring.ready(); head == tail {
 			time.Sleep(time.Millisecond)
 		}
+	case syscall.EBADR:
+		return fmt.Errorf("io_uring_enter: completions were lost, for the kernel was out of memory: %w", errno)
 	default:
 		return fmt.Errorf("io_uring_enter: %w", errno)
 	}

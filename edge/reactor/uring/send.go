@@ -2,7 +2,6 @@ package uring
 
 import (
 	"io"
-	"net/netip"
 	"syscall"
 	"unsafe"
 
@@ -11,8 +10,6 @@ import (
 
 	"edge/edge/reactor"
 )
-
-var unixPeer netip.AddrPort // invalid: a unix peer has no address
 
 // Send starts writing b.
 func (r *Reactor) Send(s reactor.Sock, b []byte) {

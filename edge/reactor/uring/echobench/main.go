@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"edge/edge/reactor"
+	"edge/edge/reactor/epoll"
 	"edge/edge/reactor/uring"
 )
 
@@ -118,6 +119,7 @@ func (s *server) flush(k reactor.Sock) {
 func main() {
 	listen := flag.String("listen", "127.0.0.1:9000", "address")
 	procs := flag.Int("procs", 2, "GOMAXPROCS")
+	kind := flag.String("reactor", "uring", "uring or epoll")
 	size := flag.Int("send", 4096, "bytes of a send buffer")
 	var o reactor.Options
 	flag.IntVar(&o.Entries, "entries", 0, "submission queue")
@@ -126,7 +128,7 @@ func main() {
 	flag.Parse()
 	runtime.GOMAXPROCS(*procs)
 	o.Log = func(line string) { log.Print(line) }
-	r, err := uring.New(o)
+	r, err := open(*kind, o)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -147,6 +149,13 @@ func main() {
 		log.Fatal(err)
 	}
 	report(s)
+}
+
+func open(kind string, o reactor.Options) (reactor.Reactor, error) {
+	if kind == "epoll" {
+		return epoll.New(o)
+	}
+	return uring.New(o)
 }
 
 func report(s *server) {
