@@ -57,8 +57,8 @@ func (c *session) check() error {
 	if e.curve != 0 && int(info.Group) != e.curve {
 		return fmt.Errorf("group is %#x, expected %#x", info.Group, e.curve)
 	}
-	if e.retry != info.Retried && (e.retry || c.o.expect.retry) {
-		return fmt.Errorf("retried is %v, expected %v", info.Retried, e.retry)
+	if e.retry && !info.Retried {
+		return fmt.Errorf("there was no HelloRetryRequest")
 	}
 	if e.cipherAES != 0 && e.cipherAES&0xffff != int(info.Suite) {
 		return fmt.Errorf("suite is %#x, expected %#x", info.Suite, e.cipherAES)
@@ -94,6 +94,9 @@ func (c *session) checkCredential() error {
 // checkClient compares the client's certificate.
 func (c *session) checkClient() error {
 	client, e := c.tls.Info().Client, &c.o.expect
+	if e.verifyResult && client != nil && !c.tls.Info().Resumed && !c.verify.asked {
+		return fmt.Errorf("the client's chain was not checked")
+	}
 	if e.peerScheme != 0 && (client == nil || int(client.Scheme) != e.peerScheme) {
 		return fmt.Errorf("client signed with another scheme than %#x", e.peerScheme)
 	}

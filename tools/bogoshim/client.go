@@ -15,9 +15,11 @@ type verifier struct {
 	fail        bool
 	custom      bool // BoringSSL's other callback, which chooses another alert
 	authorities [][]byte
+	asked       bool
 }
 
 func (v *verifier) VerifyClient(time.Time, []*x509.Certificate) error {
+	v.asked = true
 	switch {
 	case v.fail && v.custom:
 		return errors.New("the test wants the chain refused")

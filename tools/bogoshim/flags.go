@@ -18,7 +18,6 @@ type options struct {
 	async       bool
 
 	credentials []credentialOptions // the last one is the default
-	trustCert   string
 	noTicket    bool
 	curves      []uint16
 	selectALPN  *string

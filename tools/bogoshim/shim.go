@@ -26,6 +26,7 @@ type session struct {
 	o       *options
 	source  *source
 	cfg     *tlsstack.Config
+	verify  *verifier
 	conn    net.Conn
 	tls     tlsstack.Conn
 	pending []byte
@@ -54,7 +55,7 @@ func (s *shim) connect(o *options, resumed bool) error {
 		return err
 	}
 	defer conn.Close()
-	c := &session{o: o, source: src, cfg: cfg, conn: conn, resumed: resumed}
+	c := &session{o: o, source: src, cfg: cfg, verify: verify, conn: conn, resumed: resumed}
 	c.tls.Init(cfg, rand.Reader)
 	if err := c.play(); err != nil {
 		c.finishFailed()
