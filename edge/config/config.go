@@ -42,6 +42,11 @@ type Config struct {
 	RelayPublic        bool    // the public names of our ECH keys are relayed to themselves at 443
 	RelayProxyProtocol bool    // relay targets are told the client's address (PROXY protocol v2)
 
+	Proxy       []string // [PATH=]URL: what is below PATH is answered by an application
+	Trust       []string // peers whose word on the client's address is taken
+	Balance     string   // how requests are spread over several URLs of one path
+	RewriteHost bool     // applications see their own name in Host, not the client's
+
 	Workers int // reactors, each on its own thread
 
 	ReloadOnChange bool   // reload when the site's files change, not only at SIGHUP
@@ -66,6 +71,14 @@ type HostPort struct {
 
 func (h HostPort) String() string { return net.JoinHostPort(h.Host, strconv.Itoa(int(h.Port))) }
 
+// The ways to spread requests: in turn, to the target with the fewest under way,
+// or always the same target for a client's address.
+const (
+	BalanceRoundRobin = "round-robin"
+	BalanceLeast      = "least-connections"
+	BalanceHash       = "hash"
+)
+
 // New returns the defaults.
 func New() *Config {
 	return &Config{
@@ -74,6 +87,7 @@ func New() *Config {
 		StateDir: ".state",
 		Workers:  runtime.GOMAXPROCS(0),
 
+		Balance:   BalanceRoundRobin,
 		AccessLog: "off",
 
 		Limits:   defaultLimits(),
@@ -93,6 +107,11 @@ const workersMax = 1024
 func (c *Config) Check() error {
 	if err := c.checkCertificates(); err != nil {
 		return err
+	}
+	switch c.Balance {
+	case BalanceRoundRobin, BalanceLeast, BalanceHash:
+	default:
+		return fmt.Errorf("--proxy-balance %q: give %s, %s or %s", c.Balance, BalanceRoundRobin, BalanceLeast, BalanceHash)
 	}
 	if c.Workers < 1 || c.Workers > workersMax {
 		return fmt.Errorf("--workers %d: give a number from 1 to %d", c.Workers, workersMax)

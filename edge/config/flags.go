@@ -16,6 +16,7 @@ func (c *Config) Flags() []Group {
 		{"Site", c.siteFlags()},
 		{"Certificates", c.certificateFlags()},
 		{"Encrypted ClientHello and relay", c.echFlags()},
+		{"Applications", c.proxyFlags()},
 		{"Process", c.processFlags()},
 		{"Logs", c.logFlags()},
 		{"Limits", c.limitFlags()},
@@ -61,6 +62,15 @@ func (c *Config) echFlags() *pflag.FlagSet {
 	fs.Var(&relaysValue{&c.Relays}, "relay", "pass on what is for NAME, without a certificate here, byte for byte; may be repeated")
 	fs.BoolVar(&c.RelayPublic, "relay-public", c.RelayPublic, "pass on what is for a public name of our ECH keys, to that name at port 443")
 	fs.BoolVar(&c.RelayProxyProtocol, "relay-proxy-protocol", c.RelayProxyProtocol, "tell where it is passed on to the client's address (PROXY protocol v2)")
+	return fs
+}
+
+func (c *Config) proxyFlags() *pflag.FlagSet {
+	fs := newSet("proxy")
+	fs.StringArrayVar(&c.Proxy, "proxy", c.Proxy, "have an application answer: [PATH=]URL, with http://, https:// or unix:; may be repeated")
+	fs.StringVar(&c.Balance, "proxy-balance", c.Balance, "among the URLs of one path: round-robin, least-connections, hash")
+	fs.BoolVar(&c.RewriteHost, "proxy-rewrite-host", c.RewriteHost, "send applications the host of their URL in place of the client's")
+	fs.StringArrayVar(&c.Trust, "trust", c.Trust, "believe X-Forwarded-* from this address, prefix or unix; may be repeated")
 	return fs
 }
 

@@ -37,6 +37,7 @@ type Timeouts struct {
 	Write     time.Duration // of an answer, without MinRate being met
 	Request   time.Duration // one request from its first byte to its answer's last; 0: no limit
 	Connect   time.Duration // to a relay's target
+	Answer    time.Duration // for an application to begin its answer, and between two pieces of it
 	RelayIdle time.Duration // a relayed connection on which nothing moves
 	Drain     time.Duration // for requests in flight after SIGTERM
 }
@@ -157,6 +158,10 @@ var timeoutRows = []timeoutRow{
 	// waits with us.
 	{"connect-timeout", func(t *Timeouts) *time.Duration { return &t.Connect }, false, 8 * time.Second,
 		"longest a relay's target may take to answer a connection"},
+	// As long as the other proxies wait: an application that takes longer streams,
+	// or is stuck.
+	{"answer-timeout", func(t *Timeouts) *time.Duration { return &t.Answer }, false, 60 * time.Second,
+		"longest an application may take to begin its answer, or to go on with it"},
 	// What is relayed may be anything, long polls and WebSockets included: the
 	// server at its end knows better. This is for peers that vanished.
 	{"relay-idle-timeout", func(t *Timeouts) *time.Duration { return &t.RelayIdle }, false, 10 * time.Minute,

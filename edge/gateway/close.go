@@ -70,8 +70,14 @@ func (c *conn) receiveEnded(err error) {
 	switch {
 	case err != nil || c.stage < stageOpen || c.stage == stageLingering:
 		c.close()
-	case c.stage == stageOpen && c.on.tls && !c.peerEnded && c.x != nil && !c.x.bodyEnd:
+	case c.stage == stageOpen && c.x != nil && c.x.tunnel && c.x.up != nil:
+		c.peerEnded = true
+		c.x.up.finDue = true
+		c.x.up.markDirty()
+	case c.stage == stageOpen && c.x != nil && !c.x.bodyEnd && (c.on.tls && !c.peerEnded || c.x.routes != nil):
 		c.abort() // truncated: the request must not pass for a whole one
+	case c.stage == stageOpen && c.on.tls && c.x != nil && c.x.routes != nil:
+		c.close() // the client is gone: nobody waits for the upstream's answer
 	default:
 		c.peerEnded = true
 		if c.x == nil {
@@ -102,6 +108,9 @@ func (c *conn) giveUp(how func(reactor.Sock)) {
 func (c *conn) dropExchange() {
 	if c.x != nil && !c.filling {
 		c.x.cut = true
+		if c.x.up != nil {
+			c.x.up.cancel()
+		}
 		c.w.endExchange(c, c.x)
 		c.x = nil
 	}

@@ -273,19 +273,30 @@ func (c *conn) keepInput(rest []byte, inside bool) {
 // It ends the connection when there is no memory left: input that cannot be
 // kept is lost, and nothing can be served without it.
 func (c *conn) grow(buf *[]byte, b []byte) bool {
+	if !c.w.growBuffer(buf, b) {
+		c.abort()
+		return false
+	}
+	return true
+}
+
+// growBuffer appends b to a pooled buffer, which moves to a larger class when it
+// must; false: it would be too large, or there is no memory.
+func (w *worker) growBuffer(buf *[]byte, b []byte) bool {
 	need := len(*buf) + len(b)
 	if need > cap(*buf) {
 		var bigger []byte
 		if need <= reactor.BufferBytesMax {
-			bigger = c.w.r.Buffers().Get(need)
+			bigger = w.r.Buffers().Get(need)
 		}
 		if bigger == nil {
-			c.w.stats.noBuffer.Add(1)
-			c.abort()
+			w.stats.noBuffer.Add(1)
 			return false
 		}
 		bigger = append(bigger, *buf...)
-		c.release(buf)
+		if *buf != nil {
+			w.r.Buffers().Put(*buf)
+		}
 		*buf = bigger
 	}
 	*buf = append(*buf, b...)

@@ -21,14 +21,22 @@ type exchange struct {
 	at       int64  // body bytes put out, of the whole or of the part
 	keep     []byte // what was read so far of a file that the site wants to keep
 
+	proxied
+
 	id        requestID
+	idText    []byte
 	started   reactor.Instant
 	bodyBytes int64 // of the answer, put out
 	cut       bool  // the answer did not end as it should
 }
 
 // wantsBody says whether the request body is wanted now.
-func (x *exchange) wantsBody() bool { return !x.bodyEnd }
+func (x *exchange) wantsBody() bool {
+	if x.routes != nil && !x.streamEnd {
+		return !x.bodyEnd && x.up != nil && x.up.open && len(x.up.out) < upstreamOutMax
+	}
+	return !x.bodyEnd
+}
 
 // isHead says that the answer has no body, whatever it is (RFC 9110, 9.3.2).
 func (x *exchange) isHead() bool { return string(x.req.Method) == "HEAD" }
@@ -55,7 +63,7 @@ func (w *worker) endExchange(c *conn, x *exchange) {
 	req, resp := x.req, x.resp
 	req.Reset()
 	resp.Reset(0)
-	*x = exchange{req: req, resp: resp, head: x.head[:0]}
+	*x = exchange{req: req, resp: resp, head: x.head[:0], idText: x.idText[:0]}
 	w.keepExchange(x)
 }
 

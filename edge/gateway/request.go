@@ -48,8 +48,8 @@ func (c *conn) takeHead(b []byte) int {
 	c.begin(x)
 	x.body.Start(x.req.Body, x.req.ContentLength, &c.w.server.headLimits)
 	x.bodyEnd = x.body.Done()
-	c.answer(x)
-	if c.x == x {
+	c.answer(x, b[:n])
+	if c.x == x && len(x.head) == 0 {
 		c.keepHead(x, b[:n])
 	}
 	return n
@@ -78,6 +78,9 @@ func (c *conn) begin(x *exchange) {
 // answer.
 func (c *conn) takeBody(b []byte) int {
 	x := c.x
+	if x.routes != nil && !x.streamEnd {
+		return c.takeProxiedBody(b)
+	}
 	taken := 0
 	for !x.bodyEnd && taken < len(b) {
 		_, n, done, err := x.body.Next(b[taken:])
@@ -100,18 +103,35 @@ func (c *conn) takeBody(b []byte) int {
 	return taken
 }
 
-// answer decides what x is answered with.
-func (c *conn) answer(x *exchange) {
+// answer decides what x, whose head came as these bytes, is answered with.
+func (c *conn) answer(x *exchange, head []byte) {
 	switch {
 	case c.misdirected(x):
 		errorPage(&x.resp, 421)
 	case c.on.redirect:
 		c.redirect(x)
+	default:
+		if to := c.w.routeOf(&x.req); to != nil {
+			c.startProxy(x, to, head)
+			return
+		}
+		c.serve(x)
+	}
+	c.answerWhole(x)
+}
+
+// serve fills in the answer of the site.
+func (c *conn) serve(x *exchange) {
+	switch {
 	case x.gen.site == nil:
 		welcome(&x.resp)
 	default:
 		x.gen.site.Serve(&x.req, &x.resp)
 	}
+}
+
+// answerWhole puts out an answer that is known in whole.
+func (c *conn) answerWhole(x *exchange) {
 	x.resp.NoBody = x.resp.NoBody || x.isHead()
 	if !x.bodyEnd {
 		c.dropBody(x)

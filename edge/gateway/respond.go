@@ -8,6 +8,10 @@ import (
 // produce puts out as much of the answer as there is room for. It is called
 // again by Sent, by FileRead, and when memory comes free.
 func (c *conn) produce() {
+	if c.x != nil && c.x.routes != nil {
+		c.pumpUpstream()
+		return
+	}
 	for c.x != nil && !c.filling && !c.starved && c.stage == stageOpen {
 		done := c.put(c.x)
 		c.w.markDirty(c)
@@ -28,6 +32,9 @@ func (c *conn) produce() {
 // put appends what there is room for; true: it was the last of the answer.
 func (c *conn) put(x *exchange) bool {
 	c.takeTLSOutput()
+	if x.routes != nil {
+		return x.streamEnd
+	}
 	return (x.headDone || c.putHead(x)) && c.putBody(x)
 }
 

@@ -16,6 +16,7 @@ import (
 	"edge/edge/config"
 	"edge/edge/reactor"
 	"edge/edge/service"
+	"edge/proxy"
 	"edge/proxy/http1"
 	"edge/proxy/resolve"
 	"edge/tlsstack"
@@ -49,6 +50,10 @@ type server struct {
 	logs       *logFile // nil: there is no access log
 	notify     *service.Notifier
 	resolver   *resolve.Resolver
+	routes     proxy.Routes        // of --proxy
+	balance    proxy.Balance       // among the targets of a route
+	trust      proxy.Trust         // peers whose word on the client is taken
+	bridges    map[string]string   // abstract sockets of the TLS bridges, by authority
 	addresses  []netip.AddrPort    // that we listen on
 	local      map[netip.Addr]bool // addresses of this machine
 
@@ -81,6 +86,9 @@ func Serve(ctx context.Context, o Options) error {
 	background, end := context.WithCancel(context.Background())
 	defer end()
 	s.resolver = resolve.New(background, resolve.System("/etc/hosts", "/etc/resolv.conf"), func(line string) { s.log.Printf("%s", line) })
+	if err := s.setUpProxy(); err != nil {
+		return err
+	}
 	gen, err := s.load(nil, partsAll)
 	if err != nil {
 		return err

@@ -5,21 +5,22 @@ import "sync/atomic"
 // stats are one worker's counters. Only the worker adds; anybody may read. Each
 // worker's stand on cache lines of their own.
 type stats struct {
-	accepted     atomic.Int64
-	refused      atomic.Int64 // over a connection limit
-	acceptFailed atomic.Int64
-	handshakes   atomic.Int64
-	resumed      atomic.Int64
-	tlsFailed    atomic.Int64
-	requests     atomic.Int64
-	badRequests  atomic.Int64
-	timeouts     atomic.Int64
-	relayed      atomic.Int64 // connections passed on
-	relayFailed  atomic.Int64 // of those, the target was not reached
-	relayBytes   atomic.Int64 // both ways, of relays that are over
-	cutShort     atomic.Int64
-	noBuffer     atomic.Int64 // connections ended for want of a buffer
-	starved      atomic.Int64 // times a connection waited for a buffer
+	accepted       atomic.Int64
+	refused        atomic.Int64 // over a connection limit
+	acceptFailed   atomic.Int64
+	handshakes     atomic.Int64
+	resumed        atomic.Int64
+	tlsFailed      atomic.Int64
+	requests       atomic.Int64
+	badRequests    atomic.Int64
+	timeouts       atomic.Int64
+	upstreamFailed atomic.Int64 // requests that no upstream answered
+	relayed        atomic.Int64 // connections passed on
+	relayFailed    atomic.Int64 // of those, the target was not reached
+	relayBytes     atomic.Int64 // both ways, of relays that are over
+	cutShort       atomic.Int64
+	noBuffer       atomic.Int64 // connections ended for want of a buffer
+	starved        atomic.Int64 // times a connection waited for a buffer
 
 	_ [64]byte
 }

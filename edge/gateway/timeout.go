@@ -60,6 +60,17 @@ func (c *conn) setTimer(k timerKind) {
 	c.w.r.SetDeadline(c.sock, c.capped(c.w.r.Now().Add(d)))
 }
 
+// clearTimer waits without a deadline of the connection's own: for an upstream,
+// which has one.
+func (c *conn) clearTimer() {
+	c.timer = timerNone
+	var at reactor.Instant
+	if whole := c.w.server.cfg.Timeouts.Request; whole > 0 && c.x != nil {
+		at = c.x.started.Add(whole)
+	}
+	c.w.r.SetDeadline(c.sock, at)
+}
+
 // capped brings a deadline forward to the end of the time for the whole request.
 func (c *conn) capped(at reactor.Instant) reactor.Instant {
 	whole := c.w.server.cfg.Timeouts.Request

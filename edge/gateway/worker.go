@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"edge/edge/reactor"
+	"edge/proxy"
 	"edge/proxy/httpmsg"
 )
 
@@ -28,6 +29,12 @@ type worker struct {
 
 	inputReserve int // bytes of buffers that large output leaves alone
 	bySource     sources
+
+	routes    []*upstreams // of --proxy, by server.routes
+	forwarder proxy.Forwarder
+	front     proxy.Front // scratch
+	echText   []byte      // scratch
+	dirtyUps  []*upstream // have bytes to send at the end of the turn
 
 	gen *localGen // the current generation
 
@@ -86,6 +93,7 @@ func newWorker(s *server, index int, r reactor.Reactor) *worker {
 		},
 	}
 	w.access.to = s.logs
+	w.routes = newUpstreams(s)
 	w.inputReserve = max(r.Buffers().Available()/inputShare, outBytesMax)
 	io.ReadFull(s.rand, w.idPrefix[:]) // fails only where nothing else works either
 	s.current().take()
@@ -209,6 +217,10 @@ func (w *worker) TurnEnd() {
 		w.dirty[i].flush()
 	}
 	w.dirty = w.dirty[:0]
+	for i := 0; i < len(w.dirtyUps); i++ {
+		w.dirtyUps[i].flush()
+	}
+	w.dirtyUps = w.dirtyUps[:0]
 	for _, s := range w.relays {
 		s.pump()
 	}

@@ -1,0 +1,163 @@
+package gateway
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"edge/edge/config"
+	"edge/edge/reactor"
+	"edge/proxy"
+	"edge/proxy/resolve"
+)
+
+// upstreams is what one worker knows of the targets of one route.
+type upstreams struct {
+	route *proxy.Route
+	group *proxy.Group
+	pools []*pool // by target
+}
+
+const (
+	// poolIdleMax is how many idle connections a worker keeps to one target.
+	poolIdleMax = 128
+	// poolIdleTime is how long one is kept.
+	poolIdleTime = 30 * time.Second
+)
+
+// pool is one worker's connections to one target.
+type pool struct {
+	target *proxy.Target
+	name   *resolve.Name // nil for a unix socket
+	addr   netip.AddrPort
+	bridge string      // abstract socket of the TLS bridge; "" for plain HTTP
+	idle   []*upstream // the last one used is used first
+}
+
+// setUpProxy reads the flags of the proxy.
+func (s *server) setUpProxy() (err error) {
+	if s.routes, err = proxy.ParseRoutes(s.cfg.Proxy); err != nil {
+		return fmt.Errorf("--proxy: %w", err)
+	}
+	if s.trust, err = proxy.ParseTrust(s.cfg.Trust); err != nil {
+		return fmt.Errorf("--trust: %w", err)
+	}
+	s.balance = map[string]proxy.Balance{
+		config.BalanceRoundRobin: proxy.RoundRobin,
+		config.BalanceLeast:      proxy.LeastConnections,
+		config.BalanceHash:       proxy.Hash,
+	}[s.cfg.Balance]
+	return nil
+}
+
+// newUpstreams makes a worker's state of all routes.
+func newUpstreams(s *server) []*upstreams {
+	var all []*upstreams
+	for i := range s.routes {
+		r := &s.routes[i]
+		u := &upstreams{route: r, group: proxy.NewGroup(r.Targets, s.balance, nil)}
+		for j := range r.Targets {
+			t := &r.Targets[j]
+			p := &pool{target: t}
+			if t.TLS {
+				p.bridge = s.bridges[t.Authority()]
+			} else if t.Unix == "" {
+				p.name = s.resolver.Name(t.Host)
+			}
+			u.pools = append(u.pools, p)
+		}
+		all = append(all, u)
+	}
+	return all
+}
+
+// address is where to connect now.
+func (p *pool) address() (reactor.Address, error) {
+	switch {
+	case p.bridge != "":
+		return reactor.Address{Unix: p.bridge}, nil
+	case p.name == nil:
+		return reactor.Address{Unix: p.target.Unix}, nil
+	}
+	addrs, err := p.name.Addrs()
+	if err != nil {
+		return reactor.Address{}, err
+	}
+	p.forget(addrs)
+	return reactor.Address{TCP: netip.AddrPortFrom(addrs[0], p.target.Port)}, nil
+}
+
+// forget closes idle connections to addresses that the name no longer has.
+func (p *pool) forget(addrs []netip.Addr) {
+	kept := p.idle[:0]
+	for _, u := range p.idle {
+		if containsAddr(addrs, u.to) {
+			kept = append(kept, u)
+		} else {
+			u.close()
+		}
+	}
+	p.idle = kept
+}
+
+func containsAddr(addrs []netip.Addr, a netip.Addr) bool {
+	for _, b := range addrs {
+		if a == b {
+			return true
+		}
+	}
+	return false
+}
+
+// take gives an idle connection, nil if there is none.
+func (p *pool) take() *upstream {
+	if p.name != nil {
+		if addrs, err := p.name.Addrs(); err == nil {
+			p.forget(addrs)
+		}
+	}
+	n := len(p.idle)
+	if n == 0 {
+		return nil
+	}
+	u := p.idle[n-1]
+	p.idle = p.idle[:n-1]
+	return u
+}
+
+// put keeps a connection that may be used again.
+func (p *pool) put(u *upstream) {
+	if len(p.idle) >= poolIdleMax || u.w.draining {
+		u.close()
+		return
+	}
+	u.pooled = true
+	p.idle = append(p.idle, u)
+	u.w.r.SetDeadline(u.sock, u.w.r.Now().Add(poolIdleTime))
+}
+
+// drop takes a connection that is gone out of the idle ones.
+func (p *pool) drop(u *upstream) {
+	for i, v := range p.idle {
+		if u == v {
+			p.idle = append(p.idle[:i], p.idle[i+1:]...)
+			return
+		}
+	}
+}
+
+// connect starts a new connection.
+func (p *pool) connect(w *worker) (*upstream, error) {
+	to, err := p.address()
+	if err != nil {
+		return nil, errNameUnknown
+	}
+	sock, err := w.r.Connect(to)
+	if err != nil {
+		return nil, err
+	}
+	u := &upstream{w: w, pool: p, sock: sock, to: to.TCP.Addr()}
+	w.ends[sock.Index()] = u
+	w.r.SetDeadline(sock, w.r.Now().Add(w.server.cfg.Timeouts.Connect))
+	return u, nil
+}

@@ -1,0 +1,312 @@
+package gateway
+
+import (
+	"time"
+
+	"edge/edge/site"
+	"edge/proxy"
+	"edge/proxy/http1"
+	"edge/proxy/httpmsg"
+)
+
+// proxied is the part of an exchange that is answered by an upstream.
+type proxied struct {
+	routes *upstreams // nil: it is not
+	target int        // of routes, the one that is asked
+	tried  proxy.Set
+	tries  int
+	up     *upstream // nil: between two attempts, or answered
+
+	upChunked bool // the request body goes on in chunks
+	bodyTaken bool // bytes of the request body were sent on
+	continued bool // the client was sent 100
+	reported  bool // the group knows what came of this attempt
+	streaming bool // the head is out, the body follows
+	chunked   bool // in chunks
+	streamEnd bool // and all of it is out
+	tunnel    bool // 101: bytes go both ways until one side ends
+}
+
+// routeOf finds the upstreams for a request, nil if no route is for its path.
+func (w *worker) routeOf(req *httpmsg.Request) *upstreams {
+	if len(w.routes) == 0 {
+		return nil
+	}
+	path, err := site.CleanPath(w.scratch[:0], req.Path)
+	w.scratch = path[:0]
+	if err != nil {
+		return nil // the site answers what is wrong with it
+	}
+	if i := w.server.routes.Match(path); i >= 0 {
+		return w.routes[i]
+	}
+	return nil
+}
+
+// startProxy has an upstream answer x. head is the request's head as received.
+func (c *conn) startProxy(x *exchange, to *upstreams, head []byte) {
+	c.keepHead(x, head)
+	x.proxied = proxied{routes: to}
+	if err := c.w.forwarder.Request(&x.req, c.front(x)); err != nil {
+		c.refuse(x, err)
+		return
+	}
+	c.clearTimer()
+	c.tryTarget(x, false)
+}
+
+// front is what is told to upstreams about the client.
+func (c *conn) front(x *exchange) *proxy.Front {
+	w, f := c.w, &c.w.front
+	*f = proxy.Front{Peer: c.peer.Addr(), TLS: c.on.tls}
+	f.Trusted = w.server.trust.Has(f.Peer)
+	f.Client = w.server.trust.Client(f.Peer, &x.req.Header)
+	if c.on.tls {
+		f.ECH = append(w.echText[:0], c.tls.Info().ECH.String()...)
+		w.echText = f.ECH
+	}
+	x.idText = x.id.append(x.idText[:0])
+	f.RequestID = x.idText
+	return f
+}
+
+// tryTarget asks a target, over a connection that is idle or, if fresh is asked
+// for or there is none, a new one.
+func (c *conn) tryTarget(x *exchange, fresh bool) {
+	w := c.w
+	i, _ := x.routes.group.Pick(c.balanceKey(), x.tried, w.monotonic())
+	if i < 0 {
+		c.upstreamFailed(x, proxy.NoTarget)
+		return
+	}
+	x.target, x.reported = i, false
+	x.tries++
+	p := x.routes.pools[i]
+	var u *upstream
+	if !fresh {
+		u = p.take()
+	}
+	if u != nil {
+		u.carry(c, x)
+		u.sendRequest()
+		return
+	}
+	u, err := p.connect(w)
+	if err != nil {
+		failure := proxy.NotConnected
+		if err == errNameUnknown {
+			failure = proxy.NameUnknown
+		}
+		x.routes.group.Done(i)
+		x.routes.group.Report(i, proxy.Failed, w.monotonic())
+		x.reported = true
+		w.server.log.limited("upstream", "upstream %s: %v", p.target, err)
+		c.attemptFailed(x, proxy.Attempt{Failure: failure, Body: x.bodyTaken})
+		return
+	}
+	u.carry(c, x)
+}
+
+// attemptFailed goes on after a target failed: with another attempt where
+// nothing can be done twice, else with an answer that says so. An answer that is
+// under way is cut short.
+func (c *conn) attemptFailed(x *exchange, a proxy.Attempt) {
+	if x.streaming {
+		c.w.stats.cutShort.Add(1)
+		c.w.server.log.limited("upstream", "upstream %s: %s; an answer was cut short", x.routes.pools[x.target].target, a.Failure)
+		x.cut = true
+		c.abort()
+		return
+	}
+	switch proxy.AfterFailure(x.req.Method, a, x.tries) {
+	case proxy.Again:
+		c.tryTarget(x, true)
+	case proxy.Another:
+		x.tried = x.tried.With(x.target)
+		if len(x.routes.pools) == 1 {
+			c.upstreamFailed(x, a.Failure)
+			return
+		}
+		c.tryTarget(x, false)
+	default:
+		c.upstreamFailed(x, a.Failure)
+	}
+}
+
+// upstreamFailed answers for an upstream that did not.
+func (c *conn) upstreamFailed(x *exchange, f proxy.Failure) {
+	if x.up != nil {
+		x.up.cancel()
+	}
+	c.w.stats.upstreamFailed.Add(1)
+	c.w.server.log.limited("upstream", "no answer from %s: %s; %d attempts", x.routes.route.Path, f, x.tries)
+	x.routes = nil
+	errorPage(&x.resp, f.Status())
+	x.resp.NoBody = x.isHead()
+	if !x.bodyEnd || !x.req.KeepAlive || c.w.draining {
+		x.resp.Close = true
+	}
+	c.produce()
+}
+
+// takeProxiedBody sends request body bytes on as they come. It returns how many
+// were taken.
+func (c *conn) takeProxiedBody(b []byte) int {
+	x := c.x
+	u := x.up
+	if x.tunnel {
+		if !u.writeTunnel(b) {
+			c.abort()
+			return 0
+		}
+		return len(b)
+	}
+	data, n, done, err := x.body.Next(b)
+	if err != nil {
+		x.bodyEnd = true
+		u.cancel()
+		x.routes = nil
+		c.refuse(x, err)
+		return 0
+	}
+	if len(data) > 0 {
+		x.bodyTaken = true
+	}
+	ok := u.writeBody(data)
+	if ok && done {
+		ok = u.endBody()
+	}
+	if !ok {
+		c.upstreamFailed(x, proxy.PoolFull)
+		return n
+	}
+	x.bodyEnd = done
+	if done {
+		c.clearTimer()
+	} else {
+		c.setTimer(timerBody)
+	}
+	return n
+}
+
+// putContinue tells a client that waits for it to send its body (RFC 9110,
+// 10.1.1).
+func (c *conn) putContinue() {
+	c.putInformational(100, nil)
+	c.x.continued = true
+}
+
+// putInformational puts out a 1xx head.
+func (c *conn) putInformational(status int, h *httpmsg.Header) {
+	c.takeTLSOutput()
+	c.w.scratch = http1.AppendInformational(c.w.scratch[:0], status, h)
+	if c.room(c.wireSize(len(c.w.scratch))) { // else it is left out: it is not the answer
+		c.write(c.w.scratch)
+		c.w.markDirty(c)
+	}
+}
+
+// putStreamHead puts out the head of an upstream's answer. There is room.
+func (c *conn) putStreamHead(x *exchange) {
+	c.takeTLSOutput()
+	if c.w.draining {
+		x.resp.Close = true
+	}
+	dst, framing := http1.AppendResponseHead(c.w.scratch[:0], &x.resp, c.w.date.At(c.w.wall), x.req.Minor, x.req.KeepAlive)
+	c.w.scratch = dst
+	x.resp.Close = x.resp.Close || framing.Close
+	x.headDone, x.streaming = true, true
+	x.chunked = framing.Body == httpmsg.BodyChunked
+	c.write(dst)
+	c.w.markDirty(c)
+}
+
+// streamRoom is how many body bytes may be put out now.
+func (c *conn) streamRoom() int {
+	if c.filling || c.starved || c.stage != stageOpen {
+		return 0
+	}
+	free := outBytesMax - len(c.out)
+	n := c.plainFitting(free) - http1.ChunkHeadBytes - len(crlf) - streamSpare
+	if n < bodyPieceLeast || !c.room(min(free, outBytesMax)) {
+		return 0
+	}
+	return n
+}
+
+// streamSpare is kept free for the last chunk and its trailers.
+const streamSpare = 1 << 10
+
+// putStream puts out a piece of the body, for which streamRoom found room.
+func (c *conn) putStream(x *exchange, data []byte) {
+	x.bodyBytes += int64(len(data))
+	c.takeTLSOutput()
+	if !x.chunked {
+		c.write(data)
+		return
+	}
+	c.w.scratch = http1.AppendChunkHead(c.w.scratch[:0], len(data))
+	c.w.scratch = append(append(c.w.scratch, data...), crlf...)
+	c.write(c.w.scratch)
+}
+
+// endStream ends the body of an answer.
+func (c *conn) endStream(x *exchange, trailer *httpmsg.Header) {
+	if x.chunked && !x.resp.NoBody {
+		c.w.scratch = http1.AppendLastChunk(c.w.scratch[:0], trailer)
+		if !c.room(c.wireSize(len(c.w.scratch))) {
+			c.abort() // trailers beyond what is kept free: a visible cut
+			return
+		}
+		c.write(c.w.scratch)
+	}
+	x.streamEnd = true
+	c.w.markDirty(c)
+}
+
+// streamed goes on after an upstream put something out: a large output is
+// written at once, and an answer that is whole ends the exchange.
+func (c *conn) streamed() {
+	if c.stage != stageOpen {
+		return
+	}
+	if len(c.out) >= sendAtOnceLeast && c.sending == nil {
+		c.sendAtOnce()
+	}
+	if x := c.x; x != nil && x.streamEnd && (x.bodyEnd || x.resp.Close) {
+		c.endExchange()
+		c.resume()
+	}
+}
+
+// pumpUpstream goes on with an answer that waited for room.
+func (c *conn) pumpUpstream() {
+	x := c.x
+	if x.up != nil {
+		x.up.pump()
+	}
+	c.streamed()
+}
+
+// monotonic is the reactor's clock as the proxy package takes it.
+func (w *worker) monotonic() time.Duration { return time.Duration(w.r.Now()) }
+
+// requestHeadBytes is at least the size of the request's head for an upstream.
+func requestHeadBytes(x *exchange) int {
+	n := 1024 + len(x.req.Method) + len(x.req.Path) + len(x.req.Query) + len(x.req.Authority)
+	for i := range x.req.Header.Fields {
+		f := &x.req.Header.Fields[i]
+		n += len(f.Name) + len(f.Value) + len(": \r\n")
+	}
+	return n
+}
+
+// balanceKey is what a target is chosen by where the same client is to have the
+// same one.
+func (c *conn) balanceKey() uint64 {
+	if c.w.server.balance != proxy.Hash {
+		return 0
+	}
+	a := c.w.front.Client.As16()
+	return proxy.HashKey(a[:])
+}
