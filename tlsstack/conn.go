@@ -26,7 +26,7 @@ type Conn struct {
 	inSecret, outSecret keys.Secret // application traffic; what KeyUpdate goes on from
 	suite               *keys.Suite
 
-	hs       *handshake // nil outside the handshake
+	hs       *handshake // nil before and after the handshake
 	output   *outputBuf // nil when there is nothing to send
 	messages record.Reassembler
 	err      *Error
@@ -58,6 +58,11 @@ const outputKeepMax = 16 << 10
 func (c *Conn) Init(cfg *Config, rand io.Reader) {
 	c.Release()
 	*c = Conn{cfg: cfg, rand: rand, need: record.HeaderLen, sealMax: uint16(cfg.sendPlaintextMax())}
+}
+
+// beginHandshake takes the handshake state, and with it the message buffer, at
+// the first handshake record: a client that says nothing costs nothing.
+func (c *Conn) beginHandshake() {
 	c.hs = newHandshake()
 	c.messages, c.hs.buffer = c.hs.buffer, record.Reassembler{}
 }

@@ -121,6 +121,21 @@ func idleBytes(t *testing.T, rest bool) int64 {
 	return (int64(before) - int64(after)) / n
 }
 
+// TestSilentClient: a connection on which nothing was received holds nothing.
+func TestSilentClient(t *testing.T) {
+	cfg := testConfig(t)
+	var c Conn
+	if n := testing.AllocsPerRun(10, func() { c.Init(cfg, rand.Reader) }); n != 0 {
+		t.Errorf("%v allocations before the first byte", n)
+	}
+	if n, _, err := c.Receive(testTime, nil); n != 0 || err != nil || c.Wait() != WaitBytes || c.Hello() != nil {
+		t.Errorf("nothing received: %d, %v", n, err)
+	}
+	if err := c.ReceiveEOF(); err == nil {
+		t.Error("an end before the hello is an orderly one")
+	}
+}
+
 // heapInUse is the size of what is reachable. Pools give their content up at the
 // second collection.
 func heapInUse() uint64 {

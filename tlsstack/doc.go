@@ -32,5 +32,5 @@
 //
 // What it does not do, by choice: TLS 1.2 and older, accepting early data (it is
 // skipped, RFC 9846, 4.2.10), PSK without (EC)DHE, post-handshake client
-// authentication, compressed certificates from clients, external PSKs.
+// authentication, compressed certificates from clients, external PSKs, exporters.
 package tlsstack

@@ -76,7 +76,9 @@ func (hs *handshake) release() {
 	}
 	keep.hello.Extensions = wipeExtensions(hs.hello.Extensions)
 	keep.first.Extensions = wipeExtensions(hs.first.Extensions)
-	keep.ech.buffers = hs.ech.buffers
+	if len(hs.hello.Raw) <= keepBytesMax && len(hs.ech.outer.Raw) <= keepBytesMax {
+		keep.ech.buffers = hs.ech.buffers
+	}
 	keep.ech.outer.Extensions = wipeExtensions(hs.ech.outer.Extensions)
 	keep.transcript = hs.transcript
 	*hs = keep

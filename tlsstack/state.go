@@ -56,8 +56,8 @@ func (c *Conn) receiveHandshake(now time.Time, fragment []byte) *Error {
 	if len(fragment) == 0 {
 		return refuse(ReasonEmptyFragment)
 	}
-	if c.state == stateDecision {
-		return refuse(ReasonExcessHandshakeData)
+	if c.state == stateHello && c.hs == nil {
+		c.beginHandshake()
 	}
 	c.messages.Add(fragment)
 	for {
