@@ -16,7 +16,7 @@ BINARY = pathlib.Path(__file__).resolve().parents[2] / "bin" / "edge"
 
 class Edge(Server):
     name = "edge"
-    supports = frozenset(["static", "relay"])
+    supports = frozenset(["static", "relay", "proxy"])
 
     @property
     def binary(self):
@@ -36,6 +36,9 @@ class Edge(Server):
         certs.mkdir(exist_ok=True)
         shutil.copy(env.cert, certs / "bench.pem")
         shutil.copy(env.key, certs / "bench.key")
+        if w.kind == "proxy":
+            return [self.binary, "serve", "--workers", "1", "--listen", f"{env.host}:{env.port}",
+                    "--cert-dir", str(certs), "--access-log", "off", "--proxy", f"http://{env.backend}"]
         subprocess.run([self.binary, "pack", str(env.root), "-o", str(site)], check=True)
         return [self.binary, "serve", "--workers", "1", "--listen", f"{env.host}:{env.port}",
                 "--cert-dir", str(certs), "--access-log", "off", str(site)]
