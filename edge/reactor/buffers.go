@@ -47,6 +47,7 @@ type Buffers struct {
 	usable [bufferClasses]int32 // first chunk of a class with free buffers
 	empty  FreeList             // chunks with nothing handed out
 	used   int                  // bytes handed out now
+	spoil  bool                 // overwrite what is put back
 }
 
 // NewBuffers maps budget bytes for Get, and reserved bytes more for Reserve.
@@ -130,6 +131,11 @@ func (p *Buffers) Put(b []byte) {
 		panic("BUG: Put of a buffer that is not from Get, or was put back already")
 	}
 	p.used -= size
+	if p.spoil {
+		for j := range b[:cap(b)] {
+			b[:cap(b)][j] = 0xdd
+		}
+	}
 	if c.free == 0 {
 		p.link(i)
 	}
@@ -192,6 +198,10 @@ func (p *Buffers) Holds(b []byte) bool {
 func (p *Buffers) Available() int {
 	return (p.empty.Len() + len(p.arena)/chunkBytes - len(p.chunks)) * chunkBytes
 }
+
+// SpoilOnPut overwrites every buffer put back from now on, so that a test sees
+// who still uses it.
+func (p *Buffers) SpoilOnPut() { p.spoil = true }
 
 // Used is the number of bytes handed out now.
 func (p *Buffers) Used() int { return p.used }

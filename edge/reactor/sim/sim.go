@@ -16,9 +16,9 @@
 // A failed test prints its seed; EDGE_SIM_SEED=n in the environment replays it.
 //
 // It is stricter than a kernel where that finds mistakes: bytes passed to
-// Received are overwritten after the call, bytes passed to Send must not change
-// until Sent, and a socket closed with unread input resets its peer, which then
-// loses what it had not read.
+// Received are overwritten after the call, and buffers when they are put back;
+// bytes passed to Send must not change until Sent; a socket closed with unread
+// input resets its peer, which then loses some of what it had not read.
 package sim
 
 import (
@@ -137,6 +137,7 @@ func New(t testing.TB, o Options) *Reactor {
 	if s.pool, err = reactor.NewBuffers(o.BufferBytes, 0); err != nil {
 		t.Fatal(err)
 	}
+	s.pool.SpoilOnPut()
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("sim: EDGE_SIM_SEED=%d replays this", s.seed)
@@ -166,6 +167,20 @@ func (o *Options) fill() {
 	}
 	for o.Seed == 0 {
 		o.Seed = rand.Uint64()
+	}
+}
+
+// Explore runs a test on that many simulations, each with a seed of its own: 1
+// and up, or the one of EDGE_SIM_SEED alone.
+func Explore(t *testing.T, seeds int, o Options, test func(t *testing.T, s *Reactor)) {
+	t.Helper()
+	if os.Getenv("EDGE_SIM_SEED") != "" {
+		test(t, New(t, o))
+		return
+	}
+	for seed := 1; seed <= seeds; seed++ {
+		o.Seed = uint64(seed)
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { test(t, New(t, o)) })
 	}
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"slices"
 	"syscall"
 
 	"edge/edge/reactor"
@@ -88,6 +89,8 @@ func (s *Reactor) moveBytes() (moved bool) {
 	for _, p := range s.peers {
 		moved = p.move() || moved
 	}
+	// A connection that was reset moves nothing any more.
+	s.peers = slices.DeleteFunc(s.peers, func(p *Peer) bool { return p.reset })
 	return moved
 }
 
