@@ -26,7 +26,9 @@ type Policy struct {
 	TTL     time.Duration // of the DNS records that publish the keys
 
 	// Every is the age from which a key is replaced. A younger one stays, so that
-	// runs may be more frequent than new keys.
+	// runs may be more frequent than new keys. Zero is any age, except that a key
+	// which has itself replaced another stays for a TTL: a rotation that is run
+	// twice is one.
 	Every time.Duration
 
 	// Lead is how long a new key only decrypts before it is given out: time for
@@ -36,8 +38,8 @@ type Policy struct {
 	// PublicName restricts the run to keys for this name; empty for all.
 	PublicName string
 
-	// Force drops what the TTL asks for: overlap and age of at least a TTL, and
-	// no removal within a TTL of retiring.
+	// Force drops what the TTL asks for: an overlap of at least a TTL, no removal
+	// within a TTL of retiring, and no second rotation within a TTL.
 	Force bool
 }
 
@@ -50,8 +52,6 @@ func (p *Policy) Check() error {
 		return nil
 	case p.Overlap < p.TTL:
 		return fmt.Errorf("an overlap of %v is shorter than the TTL of %v: caches would give out keys that are gone", p.Overlap, p.TTL)
-	case p.Every < p.TTL:
-		return fmt.Errorf("a new key every %v is more often than the TTL of %v lets clients see", p.Every, p.TTL)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ type Change struct {
 func plan(files []*file, p Policy, now time.Time) []Change {
 	var changes []Change
 	for _, kind := range kinds(files, p.PublicName) {
-		changes = append(changes, kind.succeed(p, now)...)
+		changes = append(changes, kind.succeed(p, due(files, kind[0], p), now)...)
 	}
 	for _, f := range files {
 		for _, k := range f.keys {
@@ -131,13 +131,31 @@ func kinds(files []*file, publicName string) []kind {
 	return all
 }
 
-// succeed plans a successor when the latest key is old enough, and retires keys
-// that have one which is given out.
-func (kd kind) succeed(p Policy, now time.Time) []Change {
+func sameKind(a, b *ech.Key) bool {
+	return a.Config.KEM == b.Config.KEM && strings.EqualFold(a.Config.PublicName, b.Config.PublicName)
+}
+
+// due is when a key is to be replaced.
+func due(files []*file, k *ech.Key, p Policy) time.Time {
+	if p.Every != 0 || p.Force {
+		return k.NotBefore.Add(p.Every)
+	}
+	for _, f := range files {
+		for _, o := range f.keys {
+			if sameKind(o, k) && !o.NotBefore.After(k.NotBefore) && !bytes.Equal(o.Config.Raw, k.Config.Raw) {
+				return k.NotBefore.Add(p.TTL)
+			}
+		}
+	}
+	return k.NotBefore
+}
+
+// succeed plans a successor when the latest key is due, and retires keys that
+// have one which is given out.
+func (kd kind) succeed(p Policy, due, now time.Time) []Change {
 	latest := kd[0]
 	from := now.Add(p.Lead)
 	var changes []Change
-	due := latest.NotBefore.Add(p.Every)
 	if now.Before(due) {
 		changes = append(changes, Change{Stay, latest.File, latest, due, "is replaced after"})
 	} else {

@@ -26,7 +26,10 @@ func keyOf(t *testing.T, name string, kem uint16) *ech.Key {
 func TestPlan(t *testing.T) {
 	const never = "-"
 	policy := Policy{Overlap: 48 * time.Hour, TTL: time.Hour, Every: 24 * time.Hour}
-	lead, force, other := policy, policy, policy
+	lead, force, other, always := policy, policy, policy, policy
+	always.Every = 0
+	again := always
+	again.Force = true
 	lead.Lead = 2 * time.Hour
 	force.Force = true
 	other.PublicName = "OTHER.example"
@@ -45,6 +48,12 @@ func TestPlan(t *testing.T) {
 		{"two successors at once", policy, []string{"K1 current -24", "K2 current 0", "K3 current 0"}, "retired K3 48h, retired K1 48h, stays K2 24h"},
 		{"two kinds", policy, []string{"K1 current -24", "P1 current -24"}, "made 0s, made 0s, retired K1 48h, retired P1 48h"},
 		{"only one name", other, []string{"K1 current -24", "K9 current -24"}, "made 0s, retired K9 48h"},
+		{"at any age", always, []string{"K1 current 0"}, "made 0s, retired K1 48h"},
+		{"twice", always, []string{"K2 current 0", "K1 decrypt-only 48 0"}, "stays K2 1h"},
+		{"twice, forced", again, []string{"K2 current 0", "K1 decrypt-only 48 0"}, "made 0s, retired K2 48h"},
+		{"twice, of which one is of another kind", always, []string{"K2 current 0", "P1 decrypt-only 48 0"}, "made 0s, retired K2 48h"},
+		{"after a key was added", always, []string{"K2 current 0", "K1 current -1"}, "retired K1 48h, stays K2 1h"},
+		{"not given out yet", always, []string{"K1 current 1"}, "stays K1 1h"},
 		{"no key given out yet", policy, []string{"K1 current 1", "K2 current 2"}, "stays K2 26h"},
 
 		{"overlap not over", policy, []string{"K2 current -1", "K1 decrypt-only 1 -40"}, "stays K2 23h"},
@@ -99,6 +108,7 @@ func planFile(t *testing.T, row string) *file {
 		}
 		return f
 	}
+	k.NotBefore = start.Add(-100 * time.Hour)
 	k.Role, k.RemoveAfter, f.written = ech.DecryptOnly, at(words[2]), at(words[3])
 	return f
 }
@@ -111,7 +121,6 @@ func TestPolicyCheck(t *testing.T) {
 	}{
 		{Policy{Overlap: h, TTL: h, Every: h}, ""},
 		{Policy{Overlap: h - 1, TTL: h, Every: h}, "overlap"},
-		{Policy{Overlap: h, TTL: h, Every: h - 1}, "more often"},
 		{Policy{Overlap: 1, TTL: h, Force: true}, ""},
 		{Policy{Overlap: h, Lead: -1}, "negative"},
 		{Policy{Overlap: -1, Force: true}, "negative"},

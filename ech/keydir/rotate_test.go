@@ -59,6 +59,23 @@ func TestRotate(t *testing.T) {
 	}
 }
 
+// Without an age, the first run replaces a key however young, and others within a
+// TTL do nothing more.
+func TestRotateTwice(t *testing.T) {
+	dir := t.TempDir()
+	generate(t, dir, "public.example", start)
+	p := daily
+	p.Every = 0
+	for i, want := range []int{2, 2, 2, 3} {
+		now := start.Add([]time.Duration{0, 0, p.TTL - time.Second, p.TTL}[i])
+		rotateAt(t, dir, p, now)
+		set, err := ech.LoadDir(os.DirFS(dir))
+		if err != nil || len(set.Keys()) != want || len(GivenOut(set, now)) != 1 {
+			t.Errorf("run %d: %d keys, %d given out, %v; want %d", i, len(set.Keys()), len(GivenOut(set, now)), err, want)
+		}
+	}
+}
+
 // The successor is of the same kind in everything but id, key and time.
 func TestSuccessorIsOfTheSameKind(t *testing.T) {
 	dir := t.TempDir()

@@ -2,7 +2,6 @@ package dnspub
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -74,18 +73,6 @@ func NewJSON(rr *dns.HTTPS) JSON {
 		j.Params[kv.Key().String()] = kv.String()
 	}
 	return j
-}
-
-// WriteJSON writes records as a JSON array.
-func WriteJSON(w io.Writer, records []*dns.HTTPS) error {
-	all := make([]JSON, 0, len(records))
-	for _, rr := range records {
-		all = append(all, NewJSON(rr))
-	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(all)
 }
 
 // WriteBase64 writes an ECHConfigList as the value of the ech parameter.

@@ -221,3 +221,19 @@ func TestParseServer(t *testing.T) {
 		}
 	}
 }
+
+func TestResolvers(t *testing.T) {
+	for text, want := range map[string]string{
+		"nameserver 192.0.2.1\nnameserver 2001:db8::1\n": "192.0.2.1:53 [2001:db8::1]:53",
+		"search example\n": "",
+	} {
+		file := secretFile(t, text)
+		got, err := resolversOf(file)
+		if strings.Join(got, " ") != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+	if _, err := resolversOf("/nowhere/resolv.conf"); err == nil {
+		t.Error("no error for a missing file")
+	}
+}

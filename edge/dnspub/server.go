@@ -192,3 +192,24 @@ func (s *Server) query(ctx context.Context, name string, qtype uint16, recursive
 	}
 	return r, nil
 }
+
+// resolverFile lists the machine's resolvers.
+const resolverFile = "/etc/resolv.conf"
+
+// SystemResolvers returns the addresses of the machine's resolvers.
+func SystemResolvers() ([]string, error) { return resolversOf(resolverFile) }
+
+func resolversOf(file string) ([]string, error) {
+	conf, err := dns.ClientConfigFromFile(file)
+	if err != nil {
+		return nil, err
+	}
+	if len(conf.Servers) == 0 {
+		return nil, fmt.Errorf("%s names no resolver", file)
+	}
+	var addresses []string
+	for _, host := range conf.Servers {
+		addresses = append(addresses, net.JoinHostPort(host, conf.Port))
+	}
+	return addresses, nil
+}

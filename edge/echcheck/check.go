@@ -48,11 +48,7 @@ func Run(ctx context.Context, o Options) *Report {
 	r := &Report{Name: o.Owner.String(), DNS: []DNS{}, Keys: []Key{}, Connections: []Connection{}, Findings: []Finding{}}
 	given := keydir.GivenOut(o.set(), o.Now)
 	for _, k := range o.set().Keys() {
-		r.Keys = append(r.Keys, Key{
-			ID: k.Config.ID, PublicName: k.Config.PublicName, KEM: KEMName(k.Config.KEM), Role: k.Role.String(),
-			NotBefore: optional(k.NotBefore), RemoveAfter: optional(k.RemoveAfter), File: k.File,
-			GivenOut: slices.Contains(given, k),
-		})
+		r.Keys = append(r.Keys, NewKey(k, slices.Contains(given, k)))
 	}
 	for _, s := range o.Servers {
 		r.DNS = append(r.DNS, lookup(ctx, &o, s))

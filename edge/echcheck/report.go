@@ -64,6 +64,15 @@ type Key struct {
 	GivenOut    bool       `json:"given_out"` // in retry_configs, and to be published
 }
 
+// NewKey returns a key as reports show it.
+func NewKey(k *ech.Key, givenOut bool) Key {
+	return Key{
+		ID: k.Config.ID, PublicName: k.Config.PublicName, KEM: KEMName(k.Config.KEM), Role: k.Role.String(),
+		NotBefore: optional(k.NotBefore), RemoveAfter: optional(k.RemoveAfter), File: k.File,
+		GivenOut: givenOut,
+	}
+}
+
 // Connection is a handshake that was made.
 type Connection struct {
 	Address     string   `json:"address"`

@@ -1,0 +1,123 @@
+package cmd
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"edge/ech/keydir"
+)
+
+// overlapDefault is far above any sensible TTL, for caches that keep records
+// longer than they should.
+const overlapDefault = 2 * day
+
+// lockTimeout bounds the wait for another run on the same directory.
+const lockTimeout = time.Minute
+
+func newKeysRotate(env Env) *cobra.Command {
+	r := rotateFlags{overlap: span(overlapDefault), ttl: span(ttlDefault)}
+	c := &cobra.Command{
+		Use:   "rotate",
+		Short: "Replace current keys, retire and remove old ones",
+		Long: `rotate makes a successor of each current key, of the same kind (public name and
+KEM), once the key is older than --every. Keys that have a successor which
+is given out become decrypt-only for the time of --overlap, then they are removed.
+
+It may be run as often as you like, from cron for example: when nothing is due it
+does nothing, and without --every a second run within a TTL makes no second key.
+Two runs at once wait for each other; runs on copies of the directory on several
+machines may make two successors, of which the next run keeps the later.
+
+Where a directory is copied between machines, give --not-before more time than
+that takes: a new key is then on all of them before one gives it out.
+
+Nothing is done that breaks clients whose records are from a cache: the overlap
+must be at least the TTL of the published records (--ttl), and no key is removed
+within a TTL of its retirement. --force drops that.
+
+After a rotation, reload the servers (SIGHUP), then publish the keys. A key can
+be retired by hand as well: rename its file to end in .decrypt-only.pem.`,
+		Example: `  edge keys rotate --dir /etc/edge/ech --every 30d --overlap 2d
+  edge keys rotate --dir /etc/edge/ech --every 1d --not-before 1h --ttl 5m && edge keys publish …
+  edge keys rotate --dir /etc/edge/ech --dry-run`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return r.run(c, env) },
+	}
+	fs := c.Flags()
+	dirFlag(c, &r.dir)
+	fs.Var(&r.overlap, "overlap", "how long a retired key goes on decrypting")
+	fs.Var(&r.ttl, "ttl", "time to live of the records that publish the keys")
+	fs.Var(&r.every, "every", "age from which a key is replaced (default: any, but not twice within a TTL)")
+	fs.Var(&r.notBefore, "not-before", "give a new key out only after so long: until then it decrypts")
+	fs.StringVar(&r.publicName, "public-name", "", "only keys for this `NAME`")
+	fs.BoolVar(&r.force, "force", false, "replace and remove keys although caches may hold them")
+	fs.BoolVar(&r.dryRun, "dry-run", false, "print what would be done, and do nothing")
+	fs.SortFlags = false
+	return c
+}
+
+// rotateFlags are the flags of rotate.
+type rotateFlags struct {
+	dir                            string
+	overlap, ttl, every, notBefore span
+	publicName                     string
+	force, dryRun                  bool
+}
+
+func (r *rotateFlags) run(c *cobra.Command, env Env) error {
+	p := keydir.Policy{
+		Overlap: time.Duration(r.overlap), TTL: time.Duration(r.ttl), Every: time.Duration(r.every), Lead: time.Duration(r.notBefore),
+		PublicName: r.publicName, Force: r.force,
+	}
+	if err := p.Check(); err != nil {
+		return usagef("%w: lengthen it, or give --force", err)
+	}
+	if r.dryRun {
+		changes, err := keydir.Plan(r.dir, p, time.Now())
+		if err != nil {
+			return fmt.Errorf("rotating %s: %w", r.dir, plain(err))
+		}
+		return writeChanges(env.Out, "would be ", changes)
+	}
+	ctx, cancel := context.WithTimeoutCause(c.Context(), lockTimeout, errors.New("waited too long"))
+	defer cancel()
+	changes, err := keydir.Rotate(ctx, r.dir, p, time.Now(), rand.Reader)
+	if werr := writeChanges(env.Out, "", changes); werr != nil {
+		return werr
+	}
+	if err != nil {
+		return fmt.Errorf("rotating %s: %w", r.dir, plain(err))
+	}
+	return nil
+}
+
+// writeChanges prints a line for each change, which begins with what was done.
+func writeChanges(w io.Writer, would string, changes []keydir.Change) error {
+	for _, c := range changes {
+		if _, err := fmt.Fprintln(w, changeLine(would, c)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func changeLine(would string, c keydir.Change) string {
+	switch c.Action {
+	case keydir.Make:
+		if would != "" {
+			return fmt.Sprintf("would be made: a successor of %s, given out from %s", describe(c.Key), stamp(c.When))
+		}
+		return fmt.Sprintf("made %s: %s, given out from %s", c.File, describe(c.Key), stamp(c.When))
+	case keydir.Retire:
+		return fmt.Sprintf("%sretired %s: %s, to be removed after %s", would, c.File, describe(c.Key), stamp(c.When))
+	case keydir.Remove:
+		return fmt.Sprintf("%sremoved %s: %s", would, c.File, describe(c.Key))
+	}
+	return fmt.Sprintf("stays %s: %s %s %s", c.File, describe(c.Key), c.Why, stamp(c.When))
+}
