@@ -241,6 +241,7 @@ const streamSpare = 1 << 10
 func (c *conn) putStream(x *exchange, data []byte) {
 	x.bodyBytes += int64(len(data))
 	c.takeTLSOutput()
+	c.w.markDirty(c)
 	if !x.chunked {
 		c.write(data)
 		return

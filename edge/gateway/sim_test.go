@@ -34,6 +34,7 @@ type benchOptions struct {
 	sim    sim.Options
 	config func(*config.Config)
 	noSite bool
+	server func(*server) // before the worker is made
 }
 
 func newBench(t *testing.T, o benchOptions) *bench {
@@ -55,6 +56,9 @@ func newBench(t *testing.T, o benchOptions) *bench {
 	}
 	g.take()
 	b.s.gen.Store(g)
+	if o.server != nil {
+		o.server(b.s)
+	}
 	b.w = newWorker(b.s, 0, b.sim)
 	b.sim.Attach(b.w)
 	b.plain = b.sim.Listener("plain")

@@ -353,6 +353,7 @@ func (u *upstream) takeBody(b []byte) int {
 	data, n, done, err := u.body.Next(src)
 	switch {
 	case err != nil:
+		u.w.server.log.limited("upstream", "upstream %s: %v", u.pool.target, err)
 		u.fail(proxy.BadBody)
 		return len(b)
 	case n == 0: // the start of a trailer section
