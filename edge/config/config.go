@@ -45,6 +45,8 @@ type Config struct {
 	Proxy       []string // [PATH=]URL: what is below PATH is answered by an application
 	Trust       []string // peers whose word on the client's address is taken
 	Balance     string   // how requests are spread over several URLs of one path
+	ProxyCA     string   // PEM authorities that https applications are verified against; empty: the machine's
+	ProxyCert   string   // PEM certificate and key that applications are shown; empty: none
 	RewriteHost bool     // applications see their own name in Host, not the client's
 
 	Workers int // reactors, each on its own thread

@@ -2,12 +2,15 @@ package gateway
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
+	"strconv"
 	"time"
 
 	"edge/edge/config"
 	"edge/edge/reactor"
 	"edge/proxy"
+	"edge/proxy/bridge"
 	"edge/proxy/resolve"
 )
 
@@ -47,7 +50,55 @@ func (s *server) setUpProxy() (err error) {
 		config.BalanceLeast:      proxy.LeastConnections,
 		config.BalanceHash:       proxy.Hash,
 	}[s.cfg.Balance]
+	return s.startBridges()
+}
+
+// startBridges makes a way to each https target.
+func (s *server) startBridges() error {
+	s.bridges = map[string]*bridge.Bridge{}
+	options, err := s.bridgeOptions()
+	if err != nil {
+		return err
+	}
+	for _, r := range s.routes {
+		for i := range r.Targets {
+			t := &r.Targets[i]
+			if !t.TLS || s.bridges[t.Authority()] != nil {
+				continue
+			}
+			o := options
+			o.Address, o.ServerName = net.JoinHostPort(t.Host, strconv.Itoa(int(t.Port))), t.Host
+			b, err := bridge.New(o)
+			if err != nil {
+				return err
+			}
+			s.bridges[t.Authority()] = b
+		}
+	}
 	return nil
+}
+
+func (s *server) bridgeOptions() (o bridge.Options, err error) {
+	o.Connect = s.cfg.Timeouts.Connect
+	o.Log = func(line string) { s.log.limited("upstream", "%s", line) }
+	if s.cfg.ProxyCA != "" {
+		if o.Roots, err = bridge.LoadRoots(s.cfg.ProxyCA); err != nil {
+			return o, fmt.Errorf("--proxy-ca: %w", err)
+		}
+	}
+	if s.cfg.ProxyCert != "" {
+		if o.Client, err = bridge.LoadClient(s.cfg.ProxyCert); err != nil {
+			return o, fmt.Errorf("--proxy-client-cert: %w", err)
+		}
+	}
+	return o, nil
+}
+
+// endBridges ends what startBridges made, after the workers.
+func (s *server) endBridges() {
+	for _, b := range s.bridges {
+		b.Close()
+	}
 }
 
 // newUpstreams makes a worker's state of all routes.
@@ -60,7 +111,7 @@ func newUpstreams(s *server) []*upstreams {
 			t := &r.Targets[j]
 			p := &pool{target: t}
 			if t.TLS {
-				p.bridge = s.bridges[t.Authority()]
+				p.bridge = s.bridges[t.Authority()].Name()
 			} else if t.Unix == "" {
 				p.name = s.resolver.Name(t.Host)
 			}

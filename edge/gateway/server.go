@@ -17,6 +17,7 @@ import (
 	"edge/edge/reactor"
 	"edge/edge/service"
 	"edge/proxy"
+	"edge/proxy/bridge"
 	"edge/proxy/http1"
 	"edge/proxy/resolve"
 	"edge/tlsstack"
@@ -50,12 +51,12 @@ type server struct {
 	logs       *logFile // nil: there is no access log
 	notify     *service.Notifier
 	resolver   *resolve.Resolver
-	routes     proxy.Routes        // of --proxy
-	balance    proxy.Balance       // among the targets of a route
-	trust      proxy.Trust         // peers whose word on the client is taken
-	bridges    map[string]string   // abstract sockets of the TLS bridges, by authority
-	addresses  []netip.AddrPort    // that we listen on
-	local      map[netip.Addr]bool // addresses of this machine
+	routes     proxy.Routes              // of --proxy
+	balance    proxy.Balance             // among the targets of a route
+	trust      proxy.Trust               // peers whose word on the client is taken
+	bridges    map[string]*bridge.Bridge // to https targets, by authority
+	addresses  []netip.AddrPort          // that we listen on
+	local      map[netip.Addr]bool       // addresses of this machine
 
 	reloads       atomic.Int64
 	reloadsFailed atomic.Int64
@@ -86,6 +87,7 @@ func Serve(ctx context.Context, o Options) error {
 	background, end := context.WithCancel(context.Background())
 	defer end()
 	s.resolver = resolve.New(background, resolve.System("/etc/hosts", "/etc/resolv.conf"), func(line string) { s.log.Printf("%s", line) })
+	defer s.endBridges()
 	if err := s.setUpProxy(); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 // what testRules adds.
 const importRules = `
 	NONE
-	< tlsstack/wire, tlsstack/record, certstore, certstore/dev, proxy/httpmsg, proxy/relay, proxy/proxyproto, proxy/resolve;
+	< tlsstack/wire, tlsstack/record, certstore, certstore/dev, proxy/httpmsg, proxy/relay, proxy/proxyproto, proxy/resolve, proxy/bridge;
 
 	NONE
 	< bpfvm/isa, bpfvm/amd64, edge/config, edge/reactor;

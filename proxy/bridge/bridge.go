@@ -1,0 +1,189 @@
+// Package bridge reaches https upstreams: it listens on an abstract unix socket
+// of its own, and for each connection there makes one to the upstream, over TLS
+// by crypto/tls, and carries bytes between the two.
+//
+//	worker ──plain HTTP──▶ @edge-… ──▶ goroutine ──TLS──▶ upstream
+//
+// So a worker needs to know nothing of TLS as a client, and a slow handshake
+// holds up nobody. It costs two copies more than a plain upstream. The socket is
+// open to this process's user alone: peers of another user are turned away.
+package bridge
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Options of a bridge.
+type Options struct {
+	Address    string          // HOST:PORT of the upstream
+	ServerName string          // to ask for and to verify
+	Roots      *x509.CertPool  // nil: the machine's
+	Client     tls.Certificate // shown when the upstream asks; empty: none
+	Connect    time.Duration   // longest for connection and handshake together
+	Log        func(line string)
+}
+
+// Bridge is one listening bridge.
+type Bridge struct {
+	o    Options
+	l    *net.UnixListener
+	tls  *tls.Config
+	name string
+	stop context.CancelFunc
+	open sync.WaitGroup
+}
+
+// New starts a bridge.
+func New(o Options) (*Bridge, error) {
+	name := "@edge-" + rand.Text()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("bridge to %s: %w", o.Address, err)
+	}
+	config := &tls.Config{
+		ServerName:         o.ServerName,
+		RootCAs:            o.Roots,
+		MinVersion:         tls.VersionTLS12,
+		NextProtos:         []string{"http/1.1"},
+		ClientSessionCache: tls.NewLRUClientSessionCache(64),
+	}
+	if len(o.Client.Certificate) > 0 {
+		config.Certificates = []tls.Certificate{o.Client}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	b := &Bridge{o: o, l: l, tls: config, name: name, stop: stop}
+	b.open.Add(1)
+	go b.accept(ctx)
+	return b, nil
+}
+
+// Name is the abstract socket to connect to, with its leading @.
+func (b *Bridge) Name() string { return b.name }
+
+// Close ends the bridge and the connections over it.
+func (b *Bridge) Close() error {
+	b.stop()
+	err := b.l.Close()
+	b.open.Wait()
+	return err
+}
+
+func (b *Bridge) accept(ctx context.Context) {
+	defer b.open.Done()
+	for {
+		conn, err := b.l.AcceptUnix()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			b.o.Log(fmt.Sprintf("bridge to %s: %v", b.o.Address, err))
+			time.Sleep(100 * time.Millisecond) // out of descriptors: it passes
+			continue
+		}
+		b.open.Add(1)
+		go func() {
+			defer b.open.Done()
+			b.carry(ctx, conn)
+		}()
+	}
+}
+
+// carry connects one worker's connection with the upstream.
+func (b *Bridge) carry(ctx context.Context, near *net.UnixConn) {
+	defer near.Close()
+	if !ours(near) {
+		return
+	}
+	far, err := b.dial(ctx)
+	if err != nil {
+		b.o.Log(fmt.Sprintf("upstream https://%s: %v", b.o.Address, err))
+		return
+	}
+	defer far.Close()
+	end := context.AfterFunc(ctx, func() { near.Close(); far.Close() })
+	defer end()
+	back := make(chan struct{})
+	go func() {
+		defer close(back)
+		// An upstream that is cut off, without close_notify, ends here like one that
+		// is done: a message with a length or in chunks tells the two apart, one that
+		// lasts until the end of the connection cannot.
+		_, _ = io.Copy(near, far)
+		near.CloseWrite()
+	}()
+	if _, err := io.Copy(far, near); err == nil {
+		far.CloseWrite()
+	} else {
+		far.Close()
+	}
+	<-back
+}
+
+// dial makes the TLS connection.
+func (b *Bridge) dial(ctx context.Context) (*tls.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.o.Connect)
+	defer cancel()
+	raw, err := new(net.Dialer).DialContext(ctx, "tcp", b.o.Address)
+	if err != nil {
+		return nil, err
+	}
+	conn := tls.Client(raw, b.tls)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		raw.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// ours says whether the process at the other end is of our own user.
+func ours(conn *net.UnixConn) bool {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	uid := -1
+	err = raw.Control(func(fd uintptr) {
+		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			uid = int(cred.Uid)
+		}
+	})
+	return err == nil && uid == os.Getuid()
+}
+
+// LoadRoots reads the authorities in a PEM file.
+func LoadRoots(path string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no PEM certificate", path)
+	}
+	return roots, nil
+}
+
+// LoadClient reads a certificate chain and its key out of one PEM file.
+func LoadClient(path string) (tls.Certificate, error) {
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	pair, err := tls.X509KeyPair(pem, pem)
+	if err != nil {
+		return pair, fmt.Errorf("%s: %w", path, err)
+	}
+	return pair, nil
+}
