@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -109,7 +108,7 @@ func (a *assembly) looseKeys() map[string][]*looseKey {
 			continue
 		}
 		for _, k := range f.content.keys {
-			if _, is := a.used[k.id]; !is {
+			if !a.keys[k.id].isUsed {
 				_, kept := a.usedByKept[k.id]
 				loose[dirOf(f.path)] = append(loose[dirOf(f.path)], &looseKey{f.path, kept})
 				break
@@ -186,11 +185,7 @@ func (s *Snapshot) dateProblems(a *assembly) {
 // isReplaced says whether each name of a pair has another pair that is valid.
 func (s *Snapshot) isReplaced(p *Pair, now time.Time) bool {
 	for _, name := range p.Names {
-		e := s.exact[name]
-		if suffix, is := strings.CutPrefix(name, "*."); is {
-			e = s.wildcard[suffix]
-		}
-		if e.Pairs[0].validity(now) != valid {
+		if s.lookup(name).Pairs[0].validity(now) != valid {
 			return false
 		}
 	}

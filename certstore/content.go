@@ -9,10 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,6 +21,9 @@ type fileRecord struct {
 	content *content
 }
 
+// isUnread says whether the file could not be read.
+func (r *fileRecord) isUnread() bool { return r.content != nil && r.content.unread }
+
 // content is what one file holds. It is immutable, and shared by the snapshots
 // between which the file did not change. A file without anything of ours has
 // none (nil).
@@ -31,6 +32,7 @@ type content struct {
 	keys   []*privateKey
 	staple []byte // of a NAME.ocsp
 	fault  *fault
+	unread bool // could not be read, which may pass without a change to the file
 }
 
 // certEndings are the endings under which a file without PEM is a mistake and not
@@ -71,52 +73,36 @@ func (r *reader) readAll(paths []found, previous []fileRecord) []fileRecord {
 		for at < len(previous) && previous[at].path < f.path {
 			at++
 		}
-		if at < len(previous) && previous[at].found == f {
+		if at < len(previous) && previous[at].found == f && !previous[at].isUnread() {
 			records[i].content = previous[at].content
 		} else if f.kind == foundFile {
 			unread = append(unread, i)
 		}
 	}
-	r.readSome(records, unread)
+	inParallel(len(unread), func(i int) {
+		records[unread[i]].content = r.readFile(records[unread[i]].found)
+	})
 	return records
 }
 
-// readSome reads the records at the given places, on all processors.
-func (r *reader) readSome(records []fileRecord, unread []int) {
-	const batch = 64
-	var next atomic.Int64
-	var done sync.WaitGroup
-	workers := min(runtime.GOMAXPROCS(0), 1+len(unread)/batch)
-	for range workers {
-		done.Go(func() {
-			var buf []byte
-			for {
-				end := int(next.Add(batch))
-				if end-batch >= len(unread) {
-					return
-				}
-				for _, i := range unread[end-batch : min(end, len(unread))] {
-					records[i].content, buf = r.readFile(records[i].found, buf)
-				}
-			}
-		})
-	}
-	done.Wait()
-}
+// buffers holds what files are read into.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// readFile reads one file into buf, which it returns for the next, and parses it.
-func (r *reader) readFile(f found, buf []byte) (*content, []byte) {
+// readFile reads and parses one file.
+func (r *reader) readFile(f found) *content {
 	if f.state.bytes > fileBytesMax {
 		if !isCertName(f.path) {
-			return nil, buf
+			return nil
 		}
-		return &content{fault: &fault{"larger than 1 MiB", "keep other files elsewhere"}}, buf
+		return &content{fault: &fault{"larger than 1 MiB", "keep other files elsewhere"}}
 	}
-	buf, err := read(f.path, f.state.bytes, buf)
-	if err != nil {
-		return &content{fault: readFault(f, err)}, buf
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	var err error
+	if *buf, err = read(f.path, f.state.bytes, *buf); err != nil {
+		return &content{fault: readFault(f, err), unread: true}
 	}
-	return r.parse(f.path, buf), buf
+	return r.parse(f.path, *buf)
 }
 
 // readFault says why a file cannot be read.

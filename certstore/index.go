@@ -20,23 +20,23 @@ type claim struct {
 	pair int32
 }
 
-// indexer builds the tables. Entries are numbers until all are there, as the
-// slice that holds them moves while it grows.
+// indexer builds the tables.
 type indexer struct {
 	s        *Snapshot
-	validity []validity     // of each pair
-	rank     []int32        // of each pair among all, 0 the best
-	shared   map[string]int // a list of pairs, as bytes, to its entry
-	list     []int32        // scratch
-	key      []byte         // scratch
+	validity []validity        // of each pair
+	rank     []int32           // of each pair among all, 0 the best
+	alone    []*Entry          // the entries of one pair, by pair
+	shared   map[string]*Entry // the others, by the list of their pairs as bytes
+	list     []int32           // scratch
+	key      []byte            // scratch
 }
 
 // index builds the lookup tables over the pairs.
 func (s *Snapshot) index(now time.Time) {
-	b := &indexer{s: s, shared: make(map[string]int)}
+	b := &indexer{s: s, alone: make([]*Entry, len(s.pairs)), shared: make(map[string]*Entry)}
 	b.order(now)
 	claims := s.claims()
-	exact, wildcard := make(map[string]int, len(claims)), make(map[string]int)
+	s.exact, s.wildcard = make(map[string]*Entry, len(claims)), make(map[string]*Entry)
 	for len(claims) > 0 {
 		name, n := claims[0].name, 1
 		for n < len(claims) && claims[n].name == name {
@@ -45,19 +45,14 @@ func (s *Snapshot) index(now time.Time) {
 		b.list = b.list[:0]
 		b.append(claims[:n])
 		if suffix, is := strings.CutPrefix(name, "*."); is {
-			wildcard[suffix] = b.entry()
+			s.wildcard[suffix] = b.entry()
 		} else {
-			b.appendWildcard(name, wildcard)
-			exact[name] = b.entry()
+			b.appendWildcard(name)
+			s.exact[name] = b.entry()
 		}
 		claims = claims[n:]
 	}
-	fallback := b.fallback(exact, wildcard)
-	s.entries = slices.Clip(s.entries)
-	s.exact, s.wildcard = s.resolve(exact), s.resolve(wildcard)
-	if fallback >= 0 {
-		s.fallback = &s.entries[fallback]
-	}
+	s.fallback = b.fallback()
 }
 
 // claims returns all names with their pairs, sorted by name. Wildcards come
@@ -134,16 +129,16 @@ func (b *indexer) append(claims []claim) {
 
 // appendWildcard puts the pairs of the wildcard that covers a name behind the
 // name's own, except that what has expired goes behind what is valid.
-func (b *indexer) appendWildcard(name string, wildcard map[string]int) {
-	if len(wildcard) == 0 {
+func (b *indexer) appendWildcard(name string) {
+	if len(b.s.wildcard) == 0 {
 		return
 	}
 	_, suffix, _ := strings.Cut(name, ".")
-	at, is := wildcard[suffix]
-	if !is {
+	wild := b.s.wildcard[suffix]
+	if wild == nil {
 		return
 	}
-	for _, p := range b.s.entries[at].Pairs {
+	for _, p := range wild.Pairs {
 		if i := int32(p.Index); !slices.Contains(b.list, i) {
 			b.list = append(b.list, i)
 		}
@@ -151,39 +146,57 @@ func (b *indexer) appendWildcard(name string, wildcard map[string]int) {
 	slices.SortStableFunc(b.list, func(x, y int32) int { return cmp.Compare(b.validity[x], b.validity[y]) })
 }
 
-// entry returns the entry for the pairs on the list, -1 for none.
-func (b *indexer) entry() int {
-	if len(b.list) == 0 {
-		return -1
+// entry returns the entry for the pairs on the list, nil for none.
+func (b *indexer) entry() *Entry {
+	switch len(b.list) {
+	case 0:
+		return nil
+	case 1:
+		i := b.list[0]
+		if b.alone[i] == nil {
+			b.alone[i] = b.newEntry()
+			b.alone[i].single[0] = &b.s.pairs[i]
+			b.alone[i].Pairs = b.alone[i].single[:]
+		}
+		return b.alone[i]
 	}
 	list := b.list[:min(len(b.list), candidatesMax)]
 	b.key = b.key[:0]
 	for _, i := range list {
 		b.key = binary.NativeEndian.AppendUint32(b.key, uint32(i))
 	}
-	if at, is := b.shared[string(b.key)]; is {
-		return at
+	e := b.shared[string(b.key)]
+	if e == nil {
+		e = b.newEntry()
+		for _, i := range list {
+			e.Pairs = append(e.Pairs, &b.s.pairs[i])
+		}
+		b.shared[string(b.key)] = e
 	}
-	pairs := make([]*Pair, len(list))
-	for at, i := range list {
-		pairs[at] = &b.s.pairs[i]
-	}
-	at := len(b.s.entries)
-	b.s.entries = append(b.s.entries, Entry{Index: at, Pairs: pairs})
-	b.shared[string(b.key)] = at
-	return at
+	return e
 }
 
-// fallback returns the entry Default describes, -1 for none.
-func (b *indexer) fallback(exact, wildcard map[string]int) int {
+// newEntry adds an entry without pairs.
+func (b *indexer) newEntry() *Entry {
+	e := &Entry{Index: len(b.s.entries)}
+	b.s.entries = append(b.s.entries, e)
+	return e
+}
+
+// fallback returns the entry Default describes, nil for none.
+func (b *indexer) fallback() *Entry {
+	b.list = b.list[:0]
+	if len(b.s.pairs) == 0 {
+		return nil
+	}
 	var named []claim
 	for i := range b.s.pairs {
 		if b.s.isDefault(b.s.pairs[i].CertFile) {
 			named = append(named, claim{pair: int32(i)})
 		}
 	}
-	b.list = b.list[:0]
-	if b.append(named); len(named) > 0 || len(b.s.pairs) == 0 {
+	if len(named) > 0 {
+		b.append(named)
 		return b.entry()
 	}
 	first := 0
@@ -193,14 +206,18 @@ func (b *indexer) fallback(exact, wildcard map[string]int) int {
 		}
 	}
 	if names := b.s.pairs[first].Names; len(names) > 0 {
-		last := names[len(names)-1] // wildcards sort first
-		if suffix, is := strings.CutPrefix(last, "*."); is {
-			return wildcard[suffix]
-		}
-		return exact[last]
+		return b.s.lookup(names[len(names)-1]) // wildcards sort first
 	}
 	b.append([]claim{{pair: int32(first)}})
 	return b.entry()
+}
+
+// lookup returns the entry of a name as it stands in Pair.Names.
+func (s *Snapshot) lookup(name string) *Entry {
+	if suffix, is := strings.CutPrefix(name, "*."); is {
+		return s.wildcard[suffix]
+	}
+	return s.exact[name]
 }
 
 // isDefault says whether a part of a file's path below the root begins with
@@ -212,13 +229,4 @@ func (s *Snapshot) isDefault(file string) bool {
 		}
 	}
 	return false
-}
-
-// resolve turns entry numbers into entries.
-func (s *Snapshot) resolve(numbers map[string]int) map[string]*Entry {
-	table := make(map[string]*Entry, len(numbers))
-	for name, at := range numbers {
-		table[name] = &s.entries[at]
-	}
-	return table
 }

@@ -9,10 +9,13 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"fmt"
+	"slices"
+	"sync"
 )
 
 // The moduli of RSA keys that are used: below the first nobody should, beyond the
@@ -54,12 +57,38 @@ func readKey(b block) (*privateKey, *fault) {
 	if kindOfKey(signer.Public()) == KeyUnsupported {
 		return nil, unsupportedKey("private key")
 	}
-	spki, err := x509.MarshalPKIXPublicKey(signer.Public())
+	spki, err := marshalPublic(signer.Public())
 	if err != nil {
 		return nil, unsupportedKey("private key")
 	}
 	return &privateKey{id: sha256.Sum256(spki), signer: signer}, nil
 }
+
+// marshalPublic returns the DER SubjectPublicKeyInfo of a public key.
+func marshalPublic(public any) ([]byte, error) {
+	k, is := public.(*ecdsa.PublicKey)
+	if !is || k.Curve != elliptic.P256() {
+		return x509.MarshalPKIXPublicKey(public)
+	}
+	point, err := k.Bytes()
+	return append(p256Prefix(), point...), err
+}
+
+// p256Prefix returns what comes before the point in a P-256 SubjectPublicKeyInfo
+// (RFC 5480, 2): writing it takes longer than all else that is done with a key but
+// checking it. The capacity is that of the slice.
+var p256Prefix = sync.OnceValue(func() []byte {
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic("BUG: no P-256 key: " + err.Error())
+	}
+	spki, err := x509.MarshalPKIXPublicKey(k.Public())
+	if err != nil {
+		panic("BUG: no public key of a P-256 key: " + err.Error())
+	}
+	const pointBytes = 1 + 2*32 // uncompressed
+	return slices.Clip(spki[:len(spki)-pointBytes])
+})
 
 // parseKey decodes a private key by its PEM label.
 func parseKey(label string, der []byte) (crypto.Signer, *fault) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -48,9 +49,10 @@ func build(dir string, w *walk, previous *Snapshot, now time.Time) *Snapshot {
 		previous = &Snapshot{}
 	}
 	files := newReader().readAll(w.found, previous.files)
-	a := &assembly{dir: dir, files: files, previous: previous, now: now}
+	a := newAssembly(dir, files, previous, now)
 	a.assemble()
 	s := &Snapshot{dir: dir, files: files, pairs: a.finish(), number: numbers.Add(1), follows: previous.number}
+	s.unread = slices.ContainsFunc(files, func(f fileRecord) bool { return f.isUnread() })
 	s.index(now)
 	s.dateProblems(a)
 	s.problems = a.sortedProblems()

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"time"
@@ -18,10 +19,10 @@ type assembly struct {
 	previous *Snapshot
 	now      time.Time
 
-	keys       map[keyID][]keyPlace
-	byLeaf     map[keyID][]int    // places in pairs
-	used       map[keyID]struct{} // keys that have a certificate
-	usedByKept map[keyID]struct{} // keys of kept pairs
+	keys       map[keyID]*keyPlace    // the first file with a key
+	keysIn     map[keyInDir]*keyPlace // further files with it
+	byLeaf     map[uint64]int32       // places in pairs, by leafHash
+	usedByKept map[keyID]struct{}     // keys of kept pairs
 	pairs      []Pair
 	aliases    map[*certificate][]string // leaf of a pair to the other files that hold it
 	orphans    []orphan
@@ -31,8 +32,15 @@ type assembly struct {
 
 // keyPlace is a private key and the file it is in.
 type keyPlace struct {
-	key  *privateKey
-	file string
+	key    *privateKey
+	file   string
+	isUsed bool // a file has its certificate
+}
+
+// keyInDir finds a key within a directory.
+type keyInDir struct {
+	id  keyID
+	dir string
 }
 
 // orphan is a certificate without its key.
@@ -44,22 +52,31 @@ type orphan struct {
 // poolKey finds an authority's certificate within a directory.
 type poolKey struct{ dir, subject string }
 
+// newAssembly returns an assembly with room for all that files hold.
+func newAssembly(dir string, files []fileRecord, previous *Snapshot, now time.Time) *assembly {
+	certs, keys := 0, 0
+	for i := range files {
+		if c := files[i].content; c != nil {
+			certs += min(len(c.certs), 1)
+			keys += len(c.keys)
+		}
+	}
+	return &assembly{
+		dir: dir, files: files, previous: previous, now: now,
+		keys:       make(map[keyID]*keyPlace, keys),
+		keysIn:     make(map[keyInDir]*keyPlace),
+		byLeaf:     make(map[uint64]int32, certs),
+		usedByKept: make(map[keyID]struct{}),
+		pairs:      make([]Pair, 0, certs),
+		aliases:    make(map[*certificate][]string),
+	}
+}
+
 // assemble makes the pairs of all files, and adds those to keep.
 func (a *assembly) assemble() {
-	a.keys = make(map[keyID][]keyPlace)
-	a.used = make(map[keyID]struct{})
-	a.usedByKept = make(map[keyID]struct{})
-	a.byLeaf = make(map[keyID][]int)
-	a.aliases = make(map[*certificate][]string)
 	for i := range a.files {
-		f := &a.files[i]
-		a.fileProblems(f)
-		if f.content == nil {
-			continue
-		}
-		for _, k := range f.content.keys {
-			a.keys[k.id] = append(a.keys[k.id], keyPlace{k, f.path})
-		}
+		a.fileProblems(&a.files[i])
+		a.gatherKeys(&a.files[i])
 	}
 	for i := range a.files {
 		if c := a.files[i].content; c != nil && len(c.certs) > 0 {
@@ -73,12 +90,47 @@ func (a *assembly) assemble() {
 	a.orphanProblems()
 }
 
+// gatherKeys notes the keys of one file.
+func (a *assembly) gatherKeys(f *fileRecord) {
+	if f.content == nil {
+		return
+	}
+	for _, k := range f.content.keys {
+		place := &keyPlace{key: k, file: f.path}
+		if _, is := a.keys[k.id]; !is {
+			a.keys[k.id] = place
+			continue
+		}
+		here := keyInDir{k.id, dirOf(f.path)}
+		if _, is := a.keysIn[here]; !is {
+			a.keysIn[here] = place
+		}
+	}
+}
+
+// keyFor returns the private key of a certificate, the one in the same directory
+// if there is one, nil for none, and notes that it has its certificate.
+func (a *assembly) keyFor(id keyID, dir string) *keyPlace {
+	p := a.keys[id]
+	if p == nil {
+		return nil
+	}
+	p.isUsed = true
+	if len(a.keysIn) > 0 && dirOf(p.file) != dir {
+		if here := a.keysIn[keyInDir{id, dir}]; here != nil {
+			return here
+		}
+	}
+	return p
+}
+
 // pairFile makes the pairs of one file.
 func (a *assembly) pairFile(path string, certs []*certificate) {
 	for i, leaf := range certs {
 		switch {
 		case contains(certs[:i], leaf):
 		case leaf.challenge:
+			a.keyFor(leaf.id, dirOf(path))
 			a.fault(path, &fault{"a tls-alpn-01 challenge certificate (RFC 8737)", "remove it: it is not for serving"})
 		case !leaf.isLeaf():
 			a.authorityKey(path, leaf)
@@ -92,21 +144,19 @@ func (a *assembly) pairFile(path string, certs []*certificate) {
 
 // authorityKey reports the private key of an authority: it should not lie here.
 func (a *assembly) authorityKey(path string, c *certificate) {
-	if _, is := a.keys[c.id]; !is {
+	if a.keyFor(c.id, dirOf(path)) == nil {
 		return
 	}
-	a.used[c.id] = struct{}{}
 	a.warn(path, "an authority's certificate with its private key, not served", "keep an authority's key elsewhere")
 }
 
 // pairLeaf makes the pair of one leaf of a file.
 func (a *assembly) pairLeaf(path string, leaf *certificate, certs []*certificate) {
-	place, is := a.keyFor(leaf.id, dirOf(path))
-	if !is {
+	place := a.keyFor(leaf.id, dirOf(path))
+	if place == nil {
 		a.orphans = append(a.orphans, orphan{leaf, path})
 		return
 	}
-	a.used[leaf.id] = struct{}{}
 	ch := buildChain(leaf, certs)
 	if ch.misordered {
 		a.warn(path, "the chain is out of order (it is sent in order)", "put the server's certificate first, each issuer behind what it issued")
@@ -127,41 +177,32 @@ func (a *assembly) pairLeaf(path string, leaf *certificate, certs []*certificate
 	a.add(p)
 }
 
-// keyFor returns a private key, the one in the same directory if there is one.
-func (a *assembly) keyFor(id keyID, dir string) (keyPlace, bool) {
-	places := a.keys[id]
-	for _, p := range places {
-		if dirOf(p.file) == dir {
-			return p, true
-		}
-	}
-	if len(places) == 0 {
-		return keyPlace{}, false
-	}
-	return places[0], true
-}
-
 // add adds a pair. Of several with the same leaf (certbot's cert.pem and
 // fullchain.pem) the one with the longest chain stays, the first if equal.
 func (a *assembly) add(p Pair) {
-	for _, at := range a.byLeaf[p.leaf.id] {
-		q := &a.pairs[at]
-		if !bytes.Equal(q.Chain[0], p.Chain[0]) {
-			continue
-		}
-		other := p.CertFile
-		names := a.aliases[q.leaf]
-		if len(p.Chain) > len(q.Chain) {
-			other = q.CertFile
-			delete(a.aliases, q.leaf)
-			*q = p
-		}
-		a.aliases[q.leaf] = append(names, other)
+	hash := leafHash(p.Chain[0])
+	at, is := a.byLeaf[hash]
+	if !is || !bytes.Equal(a.pairs[at].Chain[0], p.Chain[0]) {
+		a.byLeaf[hash] = int32(len(a.pairs))
+		a.pairs = append(a.pairs, p)
 		return
 	}
-	a.byLeaf[p.leaf.id] = append(a.byLeaf[p.leaf.id], len(a.pairs))
-	a.pairs = append(a.pairs, p)
+	q := &a.pairs[at]
+	other, names := p.CertFile, a.aliases[q.leaf]
+	if len(p.Chain) > len(q.Chain) {
+		other = q.CertFile
+		delete(a.aliases, q.leaf)
+		*q = p
+	}
+	a.aliases[q.leaf] = append(names, other)
 }
+
+// leafSeed is that of leafHash in this process.
+var leafSeed = maphash.MakeSeed()
+
+// leafHash returns a hash of a certificate by which to find it. Keys do not do:
+// a hoster may use one for all.
+func leafHash(der []byte) uint64 { return maphash.Bytes(leafSeed, der) }
 
 // complete adds the issuers that lie beside a lone certificate in files of their
 // own (chain.pem, ca.cer, NAME.issuer.crt).
@@ -204,21 +245,14 @@ func (a *assembly) authorities() map[poolKey][]*certificate {
 // finish staples, reports on each pair, sorts and numbers them.
 func (a *assembly) finish() []Pair {
 	slices.SortStableFunc(a.pairs, func(p, q Pair) int { return strings.Compare(p.CertFile, q.CertFile) })
-	// A key has one certificate for each beginning; should it have two, the worst
-	// is that one of them is taken for new.
-	type leafKey struct {
-		id     keyID
-		begins int64
-	}
-	before := make(map[leafKey]*Pair, len(a.previous.pairs))
+	before := make(map[uint64]*Pair, len(a.previous.pairs))
 	for i := range a.previous.pairs {
-		was := &a.previous.pairs[i]
-		before[leafKey{was.key.id, was.leaf.begins}] = was
+		before[leafHash(a.previous.pairs[i].Chain[0])] = &a.previous.pairs[i]
 	}
 	st := a.newStapler()
 	for i := range a.pairs {
 		p := &a.pairs[i]
-		was := before[leafKey{p.key.id, p.leaf.begins}]
+		was := before[leafHash(p.Chain[0])]
 		st.staple(p, was)
 		a.pairProblems(p)
 		p.Index, p.PreviousIndex = i, -1

@@ -78,6 +78,7 @@ func scan(dir string) (*walk, error) {
 	if err := w.enter(dir, state, 0); err != nil {
 		return nil, err
 	}
+	inParallel(len(w.found), func(i int) { w.found[i].complete() })
 	slices.SortFunc(w.found, func(a, b found) int { return cmp.Compare(a.path, b.path) })
 	return w, nil
 }
@@ -104,21 +105,29 @@ func (w *walk) enter(dir string, state fileState, depth int) error {
 	if len(entries) == 0 {
 		w.found = append(w.found, found{path: dir, kind: foundEmptyDir})
 	}
+	w.found = slices.Grow(w.found, len(entries))
+	prefix := filepath.Join(dir, "x") // with its separator, if it has one
+	prefix = prefix[:len(prefix)-1]
 	isLetsencrypt := has(entries, "live") && has(entries, "archive")
 	for _, e := range entries {
 		if isLetsencrypt && e.Name() != "live" {
 			continue
 		}
-		if err := w.visit(filepath.Join(dir, e.Name()), e, depth); err != nil {
+		if err := w.visit(prefix+e.Name(), e, depth); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// visit looks at one directory entry.
+// visit looks at one directory entry. The state of plain files, of which there may
+// be many, is left to complete.
 func (w *walk) visit(path string, e fs.DirEntry, depth int) error {
 	if isLeftover(e.Name()) {
+		return nil
+	}
+	if e.Type().IsRegular() {
+		w.found = append(w.found, found{path: path})
 		return nil
 	}
 	if e.Type()&fs.ModeSymlink != 0 {
@@ -131,13 +140,23 @@ func (w *walk) visit(path string, e fs.DirEntry, depth int) error {
 	}
 	switch state.mode & unix.S_IFMT {
 	case unix.S_IFREG:
-		w.found = append(w.found, found{path: path, kind: foundFile, state: state})
+		w.found = append(w.found, found{path: path, state: state})
 	case unix.S_IFDIR:
 		if depth < depthMax {
 			return w.enter(path, state, depth+1)
 		}
 	}
 	return nil // sockets, pipes and devices hold no certificates
+}
+
+// complete fills in the state of a file that has none yet.
+func (f *found) complete() {
+	if f.kind != foundFile || f.state != (fileState{}) {
+		return
+	}
+	if f.state, f.errno = stat(f.path); f.errno != 0 {
+		f.kind = foundBroken
+	}
 }
 
 // has says whether a directory, sorted by name, has an entry.

@@ -76,6 +76,8 @@ type Entry struct {
 	Index int
 	// Pairs holds 1 to candidatesMax pairs.
 	Pairs []*Pair
+
+	single [1]*Pair // where Pairs lies when it has one, as most have
 }
 
 // Snapshot is the state of a certificate directory at one moment. It never
@@ -83,13 +85,14 @@ type Entry struct {
 type Snapshot struct {
 	dir      string
 	pairs    []Pair
-	entries  []Entry
+	entries  []*Entry
 	exact    map[string]*Entry
 	wildcard map[string]*Entry // keyed by what follows "*."
 	fallback *Entry
 	problems []Problem
 	files    []fileRecord // by path; what the next load need not read again
 	next     time.Time    // when a validity period begins or ends; zero for never
+	unread   bool         // a file could not be read
 	number   uint64       // of all snapshots of the process
 	follows  uint64       // number of the previous one, 0 for none
 }
@@ -117,14 +120,8 @@ func (s *Snapshot) Pairs() []*Pair {
 	return all
 }
 
-// Entries returns all distinct candidate lists. The slice is made by the call.
-func (s *Snapshot) Entries() []*Entry {
-	all := make([]*Entry, len(s.entries))
-	for i := range s.entries {
-		all[i] = &s.entries[i]
-	}
-	return all
-}
+// Entries returns all distinct candidate lists. The slice is not to be changed.
+func (s *Snapshot) Entries() []*Entry { return s.entries }
 
 // Problems returns what is wrong with the directory, in the order of the files.
 func (s *Snapshot) Problems() []Problem { return s.problems }

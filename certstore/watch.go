@@ -41,8 +41,9 @@ type Watcher struct {
 	current *Snapshot
 
 	// Of the goroutine in Run alone:
-	pending []found       // what was seen when it differed from current
-	since   time.Time     // when it first did; zero while it does not
+	pending []found       // what was seen last that differed from current
+	since   time.Time     // when there first was a difference; zero while there is none
+	stable  time.Time     // since when pending has been as it is
 	looking time.Duration // what one look takes
 	late    *Problem      // why changes may be noticed late
 	told    []Problem     // problems of the watcher itself that were told
@@ -117,11 +118,14 @@ func (w *Watcher) look() time.Duration {
 		return poll
 	}
 	isChanged := !current.isOf(seen.found)
-	if isChanged && !w.isSettled(seen.found, now) {
-		return settle
+	if isChanged {
+		if wait := w.unsettled(seen.found, now); wait > 0 {
+			return wait
+		}
 	}
 	w.since, w.pending = time.Time{}, nil
-	if isChanged || !current.next.IsZero() && !now.Before(current.next) {
+	isDue := !current.next.IsZero() && !now.Before(current.next)
+	if isChanged || isDue || current.unread {
 		w.load(current, seen, now)
 	} else {
 		w.tell(current, current, nil)
@@ -129,18 +133,16 @@ func (w *Watcher) look() time.Duration {
 	return poll
 }
 
-// isSettled says whether a change is to be loaded now: it has not gone on since
-// the last look, or goes on for too long.
-func (w *Watcher) isSettled(seen []found, now time.Time) bool {
+// unsettled returns how long to wait before a change is loaded: until it has not
+// gone on for some time, or has gone on for too long.
+func (w *Watcher) unsettled(seen []found, now time.Time) time.Duration {
 	if w.since.IsZero() {
-		w.since, w.pending = now, seen
-		return false
+		w.since = now
 	}
-	if slices.Equal(seen, w.pending) || now.Sub(w.since) >= settleMax {
-		return true
+	if !slices.Equal(seen, w.pending) {
+		w.pending, w.stable = seen, now
 	}
-	w.pending = seen
-	return false
+	return min(settle-now.Sub(w.stable), settleMax-now.Sub(w.since))
 }
 
 // isOf says whether a snapshot is of the files found.
@@ -148,17 +150,21 @@ func (s *Snapshot) isOf(files []found) bool {
 	return slices.EqualFunc(s.files, files, func(r fileRecord, f found) bool { return r.found == f })
 }
 
-// load makes a new snapshot of what was seen and hands it over.
+// load makes a new snapshot of what was seen and hands it over. One made because
+// files could not be read, and still cannot, is forgotten.
 func (w *Watcher) load(current *Snapshot, seen *walk, now time.Time) {
 	s := build(w.dir, seen, current, now)
+	if s.unread && current.isOf(seen.found) && !newReport(current, s).Changed() {
+		s = current
+	}
 	w.mu.Lock()
-	replaced := w.current != current
-	if !replaced {
+	isReplaced := w.current != current
+	if !isReplaced {
 		w.current = s
 	}
 	w.mu.Unlock()
-	if replaced {
-		return // Replace came in between: look again
+	if isReplaced {
+		return // Replace came in between: the next look is against that
 	}
 	w.rewatch(seen)
 	w.tell(current, s, nil)

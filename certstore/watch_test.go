@@ -8,8 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // watching is a watcher whose looks a test makes one by one, at times of its own.
@@ -191,6 +194,38 @@ func TestWatchReplace(t *testing.T) {
 	wt.quiet("replaced", pollMin)
 }
 
+// TestWatchReadsAgain has a file that cannot be read for a reason that passes
+// without a change to it.
+func TestWatchReadsAgain(t *testing.T) {
+	was, next := server(t, nil, "a.example"), server(t, nil, "a.example")
+	wt := newTree(t).pair("x", was).watching()
+	for i := range wt.last.files {
+		f := &wt.last.files[i]
+		f.content = &content{fault: readFault(f.found, unix.EMFILE), unread: true}
+	}
+	wt.last.unread = true
+	if r := wt.one("readable again"); len(r.Problems) != 0 || wt.last.unread {
+		t.Errorf("report %+v", r)
+	}
+	wt.quiet("after", pollMin)
+
+	if os.Geteuid() == 0 {
+		t.Log("not tried as the superuser: a file that stays unreadable")
+		return
+	}
+	wt.pair("x", next)
+	if err := os.Chmod(wt.path("x.pem"), 0); err != nil {
+		t.Fatal(err)
+	}
+	wt.quiet("unreadable", settle)
+	if r := wt.one("settled"); len(r.Fresh) != 1 || len(r.Kept) != 1 {
+		t.Errorf("report %+v", r)
+	}
+	for range 3 {
+		wt.quiet("no news", pollMin)
+	}
+}
+
 func TestWatchSlowTree(t *testing.T) {
 	wt := newTree(t).pair("x", server(t, nil, "a.example")).watching()
 	for took, wait := range map[time.Duration]time.Duration{
@@ -248,7 +283,8 @@ func TestRunHearsOfChanges(t *testing.T) {
 	}
 	timers, snapshots := make(chan timer), make(chan *Snapshot, 1)
 	w := NewWatcher(first, func(s *Snapshot, _ *Report) { snapshots <- s })
-	w.now = func() time.Time { return now }
+	var passed atomic.Int64
+	w.now = func() time.Time { return now.Add(time.Duration(passed.Load())) }
 	ctx, cancel := context.WithCancel(t.Context())
 	w.after = func(d time.Duration) <-chan time.Time {
 		tm := timer{d, make(chan time.Time, 1)}
@@ -272,6 +308,7 @@ func TestRunHearsOfChanges(t *testing.T) {
 		select {
 		case tm := <-timers:
 			if tm.d != pollMin {
+				passed.Add(int64(tm.d))
 				tm.fire <- now
 			}
 		case s := <-snapshots:
