@@ -21,7 +21,9 @@ func (c *conn) redirect(x *exchange) {
 	if c.on.securePort != 443 {
 		location = strconv.AppendUint(append(location, ':'), uint64(c.on.securePort), 10)
 	}
-	location = append(location, x.req.Path...)
+	if x.req.Path[0] == '/' { // and not the server as a whole, "*"
+		location = append(location, x.req.Path...)
+	}
 	if x.req.Query != nil {
 		location = append(append(location, '?'), x.req.Query...)
 	}
