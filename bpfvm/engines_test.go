@@ -40,7 +40,7 @@ func newPair(t testing.TB, insns []isa.Insn) *pair {
 	for i, e := range []Engine{Interpreter, Native} {
 		parsed := &elf.Object{
 			Programs: []elf.Program{{Name: "p", Insns: append([]isa.Insn(nil), insns...)}},
-			Data:     []elf.Data{{Name: ".rodata", Bytes: bytes.Repeat([]byte{0x5a}, 100), ReadOnly: true}, {Name: ".data", Bytes: bytes.Repeat([]byte{0x3c}, 100)}},
+			Data:     []elf.Data{{Name: ".rodata", Bytes: bytes.Repeat([]byte{0x5a}, 100), ReadOnly: true}, {Name: ".data", Bytes: bytes.Repeat([]byte{0xbc}, 100)}},
 			Maps:     []elf.Map{{Name: "m", Type: elf.MapPerCPUArr, KeyBytes: 4, ValueBytes: 24, EntriesMax: 10}},
 		}
 		o, err := newObject("", parsed, Options{Helpers: table, Engine: e, InputMax: 48, InputWritable: insns[0].Imm&1 != 0})
@@ -221,11 +221,12 @@ func TestEnginesAgree(t *testing.T) {
 	r := rand.New(rand.NewPCG(42, uint64(programs)))
 	exits := map[Exit]int{}
 	for range programs {
-		src := make([]byte, 100+r.IntN(900))
-		for i := range src {
-			src[i] = byte(r.Uint32())
+		src, input := make([]byte, 100+r.IntN(900)), make([]byte, r.IntN(49))
+		for _, b := range [][]byte{src, input} {
+			for i := range b {
+				b[i] = byte(r.Uint32())
+			}
 		}
-		input := make([]byte, r.IntN(49))
 		exits[runBoth(t, generate(src), input, 1+int64(r.IntN(500)))]++
 		if t.Failed() {
 			return

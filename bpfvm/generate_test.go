@@ -51,6 +51,9 @@ func generate(src []byte) []isa.Insn {
 	for n := range functions {
 		g.begin = append(g.begin, len(g.insns))
 		jumps := len(g.jumps)
+		for range g.pick(6) {
+			g.constant()
+		}
 		length := 4 + g.pick(60)
 		for k := 0; k < length && g.more(); k++ {
 			g.step()
@@ -89,35 +92,45 @@ func (g *generator) aim(jumps []int, begin int) {
 	}
 }
 
+// step adds one or two instructions. Wild accesses are rare: most end the program.
 func (g *generator) step() {
-	switch kind := g.pick(32); {
-	case kind < 11:
+	switch kind := g.pick(48); {
+	case kind < 18:
 		g.arithmetic()
-	case kind < 14:
+	case kind < 22:
 		g.conditional()
-	case kind < 15:
+	case kind < 23:
 		g.jumps = append(g.jumps, len(g.insns))
 		g.add(isa.New([]uint8{isa.OpJa, isa.OpJa32}[g.pick(2)], 0, 0, 0, 0))
-	case kind < 19:
-		g.frame()
-	case kind < 22:
-		g.memory(g.reg(), int16(int8(g.byte())))
-	case kind < 25:
-		g.pointer()
-	case kind < 27:
-		g.constant()
 	case kind < 28:
+		g.frame()
+	case kind < 29:
+		g.memory(g.reg(), int16(int8(g.byte())))
+	case kind < 36:
+		g.pointer()
+	case kind < 40:
+		g.constant()
+	case kind < 42:
 		g.add(isa.New(isa.OpMovReg, g.reg(), uint8(g.pick(isa.Registers)), 0, 0))
-	case kind < 30:
-		g.add(isa.New(isa.OpCall, 0, isa.CallHelper, 0, int32(5+g.pick(3))))
-	case kind < 31:
+	case kind < 44:
+		g.add(isa.New(isa.OpCall, 0, isa.CallHelper, 0, int32(5+g.pick(2))))
+	case kind < 45:
 		g.calls = append(g.calls, len(g.insns))
 		g.add(isa.New(isa.OpCall, 0, isa.CallLocal, 0, 0))
+	case kind < 46:
+		g.fill()
 	default:
-		if g.byte() < 64 {
+		if g.byte() < 32 {
 			g.add(isa.New(isa.OpExit, 0, 0, 0, 0))
 		}
 	}
+}
+
+// fill calls the helper that writes to the stack.
+func (g *generator) fill() {
+	g.add(isa.New(isa.OpMovReg, isa.R1, isa.R10, 0, 0))
+	g.add(isa.New(isa.ClassALU64|isa.Add, isa.R1, 0, 0, -64))
+	g.add(isa.New(isa.OpCall, 0, isa.CallHelper, 0, 7))
 }
 
 func (g *generator) arithmetic() {
@@ -187,19 +200,23 @@ func (g *generator) memory(base uint8, off int16) {
 	}
 }
 
-// pointer makes an address near the start or end of something.
+// pointer makes an address near the start or end of something, and an access there.
 func (g *generator) pointer() {
 	r := g.reg()
-	switch g.pick(3) {
+	switch g.pick(8) {
 	case 0:
-		g.add(isa.New(isa.OpMovReg, r, isa.R10, 0, 0))
-		g.add(isa.New(isa.ClassALU64|isa.Add, r, 0, 0, -int32(g.byte())*4))
+		g.lddw(r, guestBase+uint64(g.byte())*64+uint64(g.pick(9)))
 	case 1:
 		g.add(isa.New(isa.OpMovReg, r, isa.R1, 0, 0))
-		g.add(isa.New(isa.ClassALU64|isa.Add, r, 0, 0, int32(int8(g.byte()))))
 	default:
-		g.lddw(r, guestBase+uint64(g.byte())*64+uint64(g.pick(9)))
+		g.add(isa.New(isa.OpMovReg, r, isa.R10, 0, 0))
+		g.add(isa.New(isa.ClassALU64|isa.Add, r, 0, 0, -8*int32(1+g.pick(60))))
 	}
+	off := int16(0)
+	if g.pick(8) == 0 {
+		off = int16(g.pick(9)) - 4
+	}
+	g.memory(r, off)
 }
 
 func (g *generator) constant() {
