@@ -3,6 +3,8 @@ package cmd
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,9 +68,9 @@ func writeDNS(b *strings.Builder, d *echcheck.DNS) {
 // paramText shows the parameters besides ech, which is shown taken apart.
 func paramText(r *echcheck.Record) string {
 	var b strings.Builder
-	for _, word := range strings.Fields(r.Rdata)[2:] {
-		if !strings.HasPrefix(word, "ech=") {
-			b.WriteString(", " + word)
+	for _, key := range slices.Sorted(maps.Keys(r.Params)) {
+		if key != "ech" {
+			fmt.Fprintf(&b, ", %s=%q", key, r.Params[key])
 		}
 	}
 	return b.String()

@@ -29,8 +29,8 @@ func newKeysGen(env Env) *cobra.Command {
 0600, nothing is overwritten), then prints the HTTPS record that publishes it,
 together with other current keys of the directory, for each name of --for.
 
-The public name is what everyone sees instead of the names that are visited. This
-server, or the one it relays to, needs a certificate for it.
+The public name is what everyone sees instead of the names that are visited.
+This server, or the one it relays to, needs a certificate for it.
 
 A second key of one kind (public name and KEM) is given out beside the first. To
 replace the first, use edge keys rotate.`,

@@ -43,7 +43,7 @@ with such a file, and go on with the keys they have.`,
 				return err
 			}
 			if l.Bad > 0 {
-				return fmt.Errorf("%d files in %s cannot be used: mend them or take them away", l.Bad, dir)
+				return fmt.Errorf("%s: files that cannot be used: %d: mend them or take them away", dir, l.Bad)
 			}
 			return nil
 		},

@@ -21,9 +21,9 @@ func newKeysPublish(env Env) *cobra.Command {
 		Short: "Put the current keys into DNS by dynamic update",
 		Long: `publish brings the HTTPS records of each name of --for up to date, by dynamic
 update (RFC 2136) of the zone's primary server. What a record holds besides ech
-stays, unless a flag asks for something else; a name without a record gets one. A
-record that someone else changes meanwhile is read again, never overwritten. What
-is right already is left alone, so publish may run from cron.
+stays, unless a flag asks for something else; a name without a record gets one.
+A record that someone else changes meanwhile is read again, never overwritten.
+What is right already is left alone, so publish may run from cron.
 
 The update is signed (TSIG, RFC 8945) with the key of --tsig:
 

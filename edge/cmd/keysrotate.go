@@ -29,10 +29,10 @@ func newKeysRotate(env Env) *cobra.Command {
 KEM), once the key is older than --every. Keys that have a successor which
 is given out become decrypt-only for the time of --overlap, then they are removed.
 
-It may be run as often as you like, from cron for example: when nothing is due it
-does nothing, and without --every a second run within a TTL makes no second key.
-Two runs at once wait for each other; runs on copies of the directory on several
-machines may make two successors, of which the next run keeps the later.
+It may be run as often as you like, from cron for example: when nothing is due
+it does nothing, and without --every a second run within a TTL makes no second
+key. Two runs at once wait for each other; runs on copies of the directory on
+several machines may make two successors, of which the next run keeps the later.
 
 Where a directory is copied between machines, give --not-before more time than
 that takes: a new key is then on all of them before one gives it out.

@@ -47,27 +47,28 @@ func (v *span) String() string {
 const spanMax = 36500 * day
 
 func (v *span) Set(s string) error {
-	bad := errors.New("give a time with its unit, such as 90s, 5m, 48h or 30d")
-	var sum time.Duration
-	if days, rest, ok := strings.Cut(s, "d"); ok {
-		n, err := strconv.ParseUint(days, 10, 16)
-		if err != nil {
-			return bad
-		}
-		sum, s = time.Duration(n)*day, rest
+	d, err := parseSpan(s)
+	if err != nil || d < 0 || d > spanMax {
+		return errors.New("give a time with its unit, such as 90s, 5m, 48h or 30d")
 	}
-	if s != "" || sum == 0 {
-		d, err := time.ParseDuration(s)
-		if err != nil && s != "" || d < 0 || s == "" && sum == 0 {
-			return bad
-		}
-		sum += d
-	}
-	if sum > spanMax {
-		return bad
-	}
-	*v = span(sum)
+	*v = span(d)
 	return nil
+}
+
+func parseSpan(s string) (time.Duration, error) {
+	days, rest, withDays := strings.Cut(s, "d")
+	if !withDays {
+		return time.ParseDuration(s)
+	}
+	n, err := strconv.ParseUint(days, 10, 16)
+	if err != nil || rest == "" {
+		return time.Duration(n) * day, err
+	}
+	d, err := time.ParseDuration(rest)
+	if d < 0 {
+		return d, err
+	}
+	return time.Duration(n)*day + d, err
 }
 
 func (*span) Type() string { return "TIME" }
