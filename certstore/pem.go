@@ -45,6 +45,9 @@ func readBlocks(data []byte) ([]block, *fault) {
 		first, rest := cutLine(data)
 		line++
 		first = bytes.TrimPrefix(first, utf8Mark)
+		if bytes.HasPrefix(first, endMark) {
+			return blocks, &fault{fmt.Sprintf("line %d: an END line without its BEGIN", line), "copy the file again, from its first line"}
+		}
 		if !bytes.HasPrefix(first, beginMark) {
 			data = rest
 			continue

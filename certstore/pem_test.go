@@ -38,6 +38,7 @@ func TestReadBlocks(t *testing.T) {
 		{"no END at all", a[:40], "", "cut short: the CERTIFICATE of line 1"},
 		{"second cut short", a + b[:40], "CERTIFICATE first", "cut short: the PRIVATE KEY of line 4"},
 		{"BEGIN in the place of END", a[:40] + "\n" + a, "", "cut short: the CERTIFICATE of line 1"},
+		{"END without BEGIN", strings.Join(strings.SplitAfter(a, "\n")[1:], ""), "", "line 2: an END line without its BEGIN"},
 		{"END of another", strings.Replace(a, "END CERTIFICATE", "END X", 1), "", "line 3: END X ends a BEGIN CERTIFICATE"},
 		{"not base64", strings.Replace(a, "Zmly", "Zm!y", 1), "", "line 1: CERTIFICATE that is not base64"},
 		{"run together", strings.TrimSpace(a) + b, "", "line 3: two PEM blocks on one line"},
@@ -117,7 +118,7 @@ func TestCutShortIsAlwaysSeen(t *testing.T) {
 func FuzzReadBlocks(f *testing.F) {
 	a, b := block64("CERTIFICATE", "first"), block64("PRIVATE KEY", "second")
 	for _, seed := range []string{"", a, a + b, "text\n" + a + "text\r\n" + b, "\xef\xbb\xbf" + a, strings.TrimSpace(a) + b,
-		strings.ReplaceAll(a, "\n", "\r\n"), "-----BEGIN X-----\nProc-Type: 4,ENCRYPTED\n\nAAAA\n-----END X-----\n", a[:30], utf16Text(a)} {
+		strings.ReplaceAll(a, "\n", "\r\n"), "-----BEGIN X-----\nProc-Type: 4,ENCRYPTED\n\nAAAA\n-----END X-----\n", a[:30], utf16Text(a), "\n-----END -----BEGIN X-----\n-----END X-----"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -135,11 +136,18 @@ func FuzzReadBlocks(f *testing.F) {
 			}
 			return
 		}
+		if bytes.Contains(data, utf8Mark) {
+			return // which the standard decoder does not know
+		}
+		rest := data
 		for _, b := range blocks {
-			want, _ := pem.Decode(pem.EncodeToMemory(&pem.Block{Type: b.label, Bytes: b.der}))
-			if want == nil || want.Type != b.label || !bytes.Equal(want.Bytes, b.der) {
-				t.Fatalf("block %q does not survive being written", b.label)
+			var want *pem.Block
+			if want, rest = pem.Decode(rest); want == nil || want.Type != b.label || !bytes.Equal(want.Bytes, b.der) {
+				t.Fatalf("block %q of %x, want %+v", b.label, b.der, want)
 			}
+		}
+		if want, _ := pem.Decode(rest); want != nil {
+			t.Fatalf("block %q is not seen", want.Type)
 		}
 	})
 }
