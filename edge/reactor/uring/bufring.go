@@ -106,7 +106,7 @@ func (b *bufRing) put(id int) {
 // A turn that used up more than half of what was lent doubles the target.
 func (b *bufRing) fill() {
 	b.peak = max(b.peak, b.target-b.lent)
-	if b.lent <= b.target/2 && b.target < len(b.entries) {
+	if b.lent <= b.target/2 && b.target < len(b.entries) && b.next > 0 {
 		b.target *= 2
 	}
 	for b.lent < b.target {
