@@ -221,7 +221,7 @@ const (
 // warningsMax bounds user_canceled alerts on one connection.
 const warningsMax = 4
 
-// alertRecord takes the content of an alert record. io.EOF stands for
+// alertRecord takes the content of an alert record; closed says that it was
 // close_notify.
 func (c *Conn) alertRecord(content []byte) (closed bool, e *Error) {
 	if len(content) == 0 {

@@ -14,7 +14,6 @@ type handshake struct {
 	hello    wire.ClientHello // parsed; aliases the connection's message buffer
 	helloErr error            // what is wrong with hello, told when it is answered
 	name     []byte           // normalised SNI host, for lookups
-	rawBytes int              // received bytes the first ClientHello took, records and all
 
 	first  wire.ClientHello   // the first ClientHello once a second is awaited
 	buffer record.Reassembler // the connection's message buffer, while it is not lent
