@@ -38,8 +38,13 @@ type Policy struct {
 	// PublicName restricts the run to keys for this name; empty for all.
 	PublicName string
 
-	// Force drops what the TTL asks for: an overlap of at least a TTL, no removal
-	// within a TTL of retiring, and no second rotation within a TTL.
+	// Published are ECHConfigs that DNS still gives out, as far as the caller has
+	// looked: their keys are not removed.
+	Published [][]byte
+
+	// Force drops what caches ask for: an overlap of at least a TTL, no second
+	// rotation within a TTL, and no removal of a key that is published or was
+	// retired within a TTL.
 	Force bool
 }
 
@@ -76,7 +81,7 @@ type Change struct {
 	File   string
 	Key    *ech.Key  // for Make, the key to succeed until the new one is made
 	When   time.Time // Make: given out from; Retire: to be removed after; Stay: until
-	Why    string    // of Stay
+	Why    string    // of Stay, to be read before When
 }
 
 // plan returns what is to be done, in the order of Actions.
@@ -186,6 +191,10 @@ func retire(k *ech.Key, p Policy, now time.Time) Change {
 	return Change{Action: Retire, File: k.File, Key: k, When: until}
 }
 
+func (p *Policy) isPublished(k *ech.Key) bool {
+	return slices.ContainsFunc(p.Published, func(c []byte) bool { return bytes.Equal(c, k.Config.Raw) })
+}
+
 // expire decides about a key that is decrypt-only.
 func expire(f *file, k *ech.Key, p Policy, now time.Time) []Change {
 	if k.RemoveAfter.IsZero() { // retired by a rename or by hand
@@ -193,6 +202,9 @@ func expire(f *file, k *ech.Key, p Policy, now time.Time) []Change {
 	}
 	if now.Before(k.RemoveAfter) {
 		return nil
+	}
+	if p.isPublished(k) && !p.Force {
+		return []Change{{Action: Stay, File: f.name, Key: k, Why: "is past its time, but still published: publish the current keys"}}
 	}
 	// Its time may have been set under a shorter TTL. The file was written when the
 	// key was retired; a copy's time may be later, which errs to the safe side.

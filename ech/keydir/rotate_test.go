@@ -76,6 +76,31 @@ func TestRotateTwice(t *testing.T) {
 	}
 }
 
+// A key that DNS still gives out stays, however long its time is past.
+func TestPublishedKeysStay(t *testing.T) {
+	dir := t.TempDir()
+	k := generate(t, dir, "public.example", start)
+	rotateAt(t, dir, daily, start.Add(daily.Every))
+	p := daily
+	p.Published = [][]byte{{1}, k.Config.Raw}
+	now := start.Add(30 * daily.Every)
+	var why string
+	for _, c := range rotateAt(t, dir, p, now) {
+		if c.Action == Stay {
+			why = c.Why
+		}
+	}
+	set, err := ech.LoadDir(os.DirFS(dir))
+	if err != nil || !holds(set, k.Config.Raw) || !strings.Contains(why, "still published") {
+		t.Errorf("%v, %v, %q", err, set, why)
+	}
+	p.Force = true
+	rotateAt(t, dir, p, now)
+	if set, err = ech.LoadDir(os.DirFS(dir)); err != nil || holds(set, k.Config.Raw) {
+		t.Errorf("forced: %v, %v", err, set)
+	}
+}
+
 // The successor is of the same kind in everything but id, key and time.
 func TestSuccessorIsOfTheSameKind(t *testing.T) {
 	dir := t.TempDir()

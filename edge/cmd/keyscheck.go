@@ -100,7 +100,7 @@ func (k *checkFlags) options(name string, dirGiven bool) (o echcheck.Options, er
 			return o, err
 		}
 	}
-	if o.Servers, err = k.dnsServers(); err != nil {
+	if o.Servers, err = dnsServers(k.servers, o.Timeout); err != nil {
 		return o, err
 	}
 	o.Keys, err = keydir.List(k.dir, o.Now)
@@ -110,9 +110,11 @@ func (k *checkFlags) options(name string, dirGiven bool) (o echcheck.Options, er
 	return o, err
 }
 
-func (k *checkFlags) dnsServers() ([]*dnspub.Server, error) {
-	addresses := make([]string, 0, len(k.servers))
-	for _, s := range k.servers {
+// dnsServers makes servers of the values of --server, or of this machine's
+// resolvers when there are none.
+func dnsServers(given []string, timeout time.Duration) ([]*dnspub.Server, error) {
+	addresses := make([]string, 0, len(given))
+	for _, s := range given {
 		address, err := dnspub.ParseServer(s)
 		if err != nil {
 			return nil, usagef("--server: %w", err)
@@ -127,7 +129,7 @@ func (k *checkFlags) dnsServers() ([]*dnspub.Server, error) {
 	}
 	var servers []*dnspub.Server
 	for _, a := range addresses {
-		servers = append(servers, &dnspub.Server{Address: a, Timeout: time.Duration(k.timeout)})
+		servers = append(servers, &dnspub.Server{Address: a, Timeout: timeout})
 	}
 	return servers, nil
 }

@@ -262,3 +262,35 @@ func TestKeysTimeout(t *testing.T) {
 		t.Errorf("status %d after %v, stdout\n%s", status, time.Since(start), out)
 	}
 }
+
+// A key whose overlap is over stays while DNS publishes it, and when DNS does not
+// answer nothing is done.
+func TestKeysRotateAsksDNS(t *testing.T) {
+	dir := genKey(t)
+	server, _ := nameServer(t, "www.example.com. 60 IN HTTPS 1 . ech="+listOf(t, dir))
+	rotate := func(args ...string) (int, string, string) {
+		return run(t, append([]string{"keys", "rotate", "--dir", dir, "--every", "1d", "--ttl", "0", "--overlap", "0"}, args...)...)
+	}
+	run(t, "keys", "rotate", "--dir", dir, "--ttl", "0", "--overlap", "0")
+	ask := []string{"--for", "www.example.com", "--server", server.Address, "--timeout", "2s"}
+	status, out, errs := rotate(ask...)
+	if status != ExitOK || !strings.Contains(out, "is past its time, but still published: publish the current keys\n") || len(loadKeys(t, dir).Keys()) != 2 {
+		t.Errorf("status %d, stderr %q, stdout %q", status, errs, out)
+	}
+	server.Fail(dnstest.Faults{Code: map[string]int{"www.example.com.": dns.RcodeServerFailure}})
+	status, out, errs = rotate(ask...)
+	if status != ExitFailure || out != "" || !strings.Contains(errs, "looking which keys are published for www.example.com: ") || !strings.Contains(errs, "nothing is rotated") {
+		t.Errorf("status %d, stderr %q, stdout %q", status, errs, out)
+	}
+	server.Fail(dnstest.Faults{})
+	server.Remove("www.example.com.", dns.TypeHTTPS)
+	status, out, errs = rotate(ask...)
+	if status != ExitOK || !strings.Contains(out, "removed ") || len(loadKeys(t, dir).Keys()) != 1 {
+		t.Errorf("status %d, stderr %q, stdout %q", status, errs, out)
+	}
+	for args, want := range map[string]string{"--for ::1": "--for: ", "--for a.example --server a:b:c": "--server: "} {
+		if status, _, errs := rotate(strings.Fields(args)...); status != ExitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%s: status %d, stderr %q", args, status, errs)
+		}
+	}
+}

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"edge/ech/keydir"
+	"edge/edge/dnspub"
+	"edge/edge/echcheck"
 )
 
 // overlapDefault is far above any sensible TTL, for caches that keep records
@@ -39,12 +41,14 @@ that takes: a new key is then on all of them before one gives it out.
 
 Nothing is done that breaks clients whose records are from a cache: the overlap
 must be at least the TTL of the published records (--ttl), and no key is removed
-within a TTL of its retirement. --force drops that.
+within a TTL of its retirement. With --for, no key is removed that DNS still
+publishes for that name, as long as publishing may have failed. --force drops all
+of that.
 
-After a rotation, reload the servers (SIGHUP), then publish the keys. A key can
-be retired by hand as well: rename its file to end in .decrypt-only.pem.`,
+edge serve takes new keys up by itself; then run edge keys publish. A key can be
+retired by hand as well: rename its file to end in .decrypt-only.pem.`,
 		Example: `  edge keys rotate --dir /etc/edge/ech --every 30d --overlap 2d
-  edge keys rotate --dir /etc/edge/ech --every 1d --not-before 1h --ttl 5m && edge keys publish …
+  edge keys rotate --dir /etc/edge/ech --every 1d --not-before 1h --for www.example.com
   edge keys rotate --dir /etc/edge/ech --dry-run`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return r.run(c, env) },
@@ -56,6 +60,9 @@ be retired by hand as well: rename its file to end in .decrypt-only.pem.`,
 	fs.Var(&r.every, "every", "age from which a key is replaced (default: any, but not twice within a TTL)")
 	fs.Var(&r.notBefore, "not-before", "give a new key out only after so long: until then it decrypts")
 	fs.StringVar(&r.publicName, "public-name", "", "only keys for this `NAME`")
+	fs.StringArrayVar(&r.names, "for", nil, "remove no key that DNS publishes for `NAME[:PORT]`; may be repeated")
+	fs.StringArrayVar(&r.servers, "server", nil, "DNS server to ask for that, `HOST[:PORT]` (default: the resolvers of this machine)")
+	timeoutFlag(c, &r.timeout)
 	fs.BoolVar(&r.force, "force", false, "replace and remove keys although caches may hold them")
 	fs.BoolVar(&r.dryRun, "dry-run", false, "print what would be done, and do nothing")
 	fs.SortFlags = false
@@ -67,6 +74,8 @@ type rotateFlags struct {
 	dir                            string
 	overlap, ttl, every, notBefore span
 	publicName                     string
+	names, servers                 []string
+	timeout                        span
 	force, dryRun                  bool
 }
 
@@ -77,6 +86,10 @@ func (r *rotateFlags) run(c *cobra.Command, env Env) error {
 	}
 	if err := p.Check(); err != nil {
 		return usagef("%w: lengthen it, or give --force", err)
+	}
+	var err error
+	if p.Published, err = r.published(c.Context()); err != nil {
+		return err
 	}
 	if r.dryRun {
 		changes, err := keydir.Plan(r.dir, p, time.Now())
@@ -95,6 +108,33 @@ func (r *rotateFlags) run(c *cobra.Command, env Env) error {
 		return fmt.Errorf("rotating %s: %w", r.dir, plain(err))
 	}
 	return nil
+}
+
+// published returns the configs that DNS gives out for the names of --for. What it
+// cannot see it takes for a reason to stop: then nothing is removed by mistake.
+func (r *rotateFlags) published(ctx context.Context) ([][]byte, error) {
+	if len(r.names) == 0 {
+		return nil, nil
+	}
+	servers, err := dnsServers(r.servers, time.Duration(r.timeout))
+	if err != nil {
+		return nil, err
+	}
+	var configs [][]byte
+	for _, name := range r.names {
+		owner, err := dnspub.ParseOwner(name)
+		if err != nil {
+			return nil, usagef("--for: %w", err)
+		}
+		for _, s := range servers {
+			found, err := echcheck.Published(ctx, s, owner)
+			if err != nil {
+				return nil, fmt.Errorf("looking which keys are published for %s: %w: nothing is rotated", owner, err)
+			}
+			configs = append(configs, found...)
+		}
+	}
+	return configs, nil
 }
 
 // writeChanges prints a line for each change, which begins with what was done.
@@ -119,5 +159,9 @@ func changeLine(would string, c keydir.Change) string {
 	case keydir.Remove:
 		return fmt.Sprintf("%sremoved %s: %s", would, c.File, describe(c.Key))
 	}
-	return fmt.Sprintf("stays %s: %s %s %s", c.File, describe(c.Key), c.Why, stamp(c.When))
+	line := fmt.Sprintf("stays %s: %s %s", c.File, describe(c.Key), c.Why)
+	if !c.When.IsZero() {
+		line += " " + stamp(c.When)
+	}
+	return line
 }

@@ -3,6 +3,7 @@ package echcheck
 import (
 	"context"
 	"crypto/x509"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -118,4 +119,28 @@ func (d *DNS) chosen() *Config {
 		}
 	}
 	return nil
+}
+
+// Published returns the ECHConfigs that a server gives out for an owner, in all
+// of its records. Fails when they cannot be read.
+func Published(ctx context.Context, s *dnspub.Server, o dnspub.Owner) ([][]byte, error) {
+	answer, err := s.Lookup(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	var published [][]byte
+	for _, rr := range answer.Records {
+		list := dnspub.ECH(rr)
+		if list == nil {
+			continue
+		}
+		configs, err := ech.ParseConfigList(list)
+		if err != nil {
+			return nil, fmt.Errorf("%s: the ech at %s cannot be read: %w", s.Address, answer.Name, err)
+		}
+		for i := range configs {
+			published = append(published, configs[i].Raw)
+		}
+	}
+	return published, nil
 }

@@ -304,3 +304,19 @@ func TestOpens(t *testing.T) {
 		t.Error("opens what is no config")
 	}
 }
+
+func TestPublished(t *testing.T) {
+	k := newKeys(t)
+	k.add("a", ech.KEMX25519, 0)
+	k.add("p", ech.KEMP256, 0)
+	there := dnstest.Start(t, []string{"example."}, nil,
+		"a.example. 60 HTTPS 1 . ech="+k.list("a", "p"), "a.example. 60 HTTPS 2 . alpn=h2", "a.example. 60 HTTPS 3 b. ech="+k.list("a"),
+		"bad.example. 60 HTTPS 1 . ech=AAAA")
+	server := &dnspub.Server{Address: there.Address, Timeout: 2 * time.Second}
+	for name, want := range map[string]int{"a.example": 3, "none.example": 0, "bad.example": -1, "example.org": -1} {
+		got, err := Published(t.Context(), server, ownerOf(t, name))
+		if (err != nil) != (want < 0) || want >= 0 && len(got) != want {
+			t.Errorf("%s: %d configs, %v", name, len(got), err)
+		}
+	}
+}
