@@ -77,8 +77,8 @@ const importRules = `
 	edge/reactor, edge/reactor/sim
 	< edge/reactor/reactortest;
 
-	# Measuring the reactor alone.
-	edge/reactor, edge/reactor/uring
+	# Measuring the reactors alone.
+	edge/reactor, edge/reactor/uring, edge/reactor/epoll
 	< edge/reactor/uring/echobench;
 
 	NONE
