@@ -55,7 +55,8 @@ func NewBuffers(budget, reserved int) (*Buffers, error) {
 	mapped, err := unix.Mmap(-1, 0, budget+reserved, unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
-		return nil, fmt.Errorf("mapping %d bytes of buffers: %w", budget+reserved, err)
+		return nil, fmt.Errorf("mapping %d bytes of address space for buffers: %w (ulimit -v, or sysctl vm.overcommit_memory=2)",
+			budget+reserved, err)
 	}
 	// A huge page would make 2 MB of the first byte touched.
 	_ = unix.Madvise(mapped, unix.MADV_NOHUGEPAGE)

@@ -63,8 +63,8 @@ type Reactor interface {
 	Listen(fd int) (Sock, error)
 
 	// Connect starts a connection; Handler.Connected comes exactly once unless
-	// the socket is closed first. A *SocketError-free zero Sock never returns:
-	// failures (EMFILE included) come through err.
+	// the socket is closed first. What fails at once (EMFILE, ErrSocketsMax, an
+	// address that cannot be) is the error, and the Sock is zero.
 	Connect(to Address) (Sock, error)
 
 	// Receive arms or resumes reading (on a listener: accepting). It is
@@ -110,8 +110,10 @@ type Reactor interface {
 	// earlier deadline of s; 0 clears it. Moving a deadline later costs a store.
 	SetDeadline(s Sock, at Instant)
 
-	// After asks for Handler.Fired(tag) once d has passed. It is for worker-wide
-	// work; a connection uses SetDeadline.
+	// After asks for Handler.Fired(tag) once d has passed; if d is not positive,
+	// in the next turn, which then does not wait. It is for worker-wide work, at
+	// most 4096 at a time; a connection uses SetDeadline. Timers come up to a tick
+	// (4.2 ms) late, never early.
 	After(d time.Duration, tag uint64)
 
 	// Recycle gives back a receive buffer the Handler kept.
@@ -141,10 +143,13 @@ type Reactor interface {
 	// Stop ends Run after the current turn.
 	Stop()
 
-	// Run turns until Stop or until the ring itself fails.
+	// Run turns until Stop or until the ring itself fails. It locks its goroutine
+	// to a thread; a second Run, and Shut, must come from the same thread, so a
+	// worker that may call them locks its goroutine itself.
 	Run(h Handler) error
 
-	// Shut releases everything; after Run has returned.
+	// Shut closes all sockets, waits until the kernel uses no memory of ours, and
+	// releases everything; after Run has returned.
 	Shut() error
 }
 
@@ -171,6 +176,8 @@ type Handler interface {
 
 	// Received: bytes arrived. b may be written over and is valid during the
 	// call, unless the Handler returns true: then it keeps b until Recycle(id).
+	// Receive buffers are few and shared by all sockets: what may wait for long is
+	// better copied.
 	Received(s Sock, b []byte, id BufID) (kept bool)
 
 	// ReceiveEnded: no more will be received: the peer sent FIN (err nil), or

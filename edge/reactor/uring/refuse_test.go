@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/pawelgaczynski/giouring"
 	"golang.org/x/sys/unix"
 
 	"edge/edge/reactor"
@@ -85,6 +86,48 @@ func TestOutOfDescriptorsIsNotARefusal(t *testing.T) {
 	var refused *RefusedError
 	if err := thisHost.explain("io_uring_setup", unix.EMFILE); errors.As(err, &refused) || !errors.Is(err, unix.EMFILE) {
 		t.Fatalf("got %v", err)
+	}
+}
+
+// TestOlderKernel: one without multishot receive is refused by name.
+func TestOlderKernel(t *testing.T) {
+	p := giouring.Probe{OpsLen: giouring.OpLast}
+	for i := range p.Ops[:giouring.OpLast] {
+		p.Ops[i] = giouring.ProbeOp{Op: uint8(i), Flags: 1}
+	}
+	if err := missing(&p); err != nil {
+		t.Fatal(err)
+	}
+	p.Ops[giouring.OpSendZC].Flags = 0
+	var refused *RefusedError
+	if err := missing(&p); !errors.As(err, &refused) || !strings.Contains(err.Error(), "RECV multishot") ||
+		!strings.Contains(err.Error(), "Linux 6.0") {
+		t.Fatalf("without multishot receive: %v", err)
+	}
+	p.OpsLen = giouring.OpRecv
+	if err := missing(&p); !errors.As(err, &refused) || !strings.Contains(err.Error(), "RECV") {
+		t.Fatalf("a kernel from before RECV: %v", err)
+	}
+}
+
+// TestSizes: the largest rings, and as many as a large machine has workers.
+func TestSizes(t *testing.T) {
+	r := newReactor(t, reactor.Options{Entries: 32768, Completions: 65536, RecvLent: 2048, RecvBuffers: 65536, SocketsMax: 1 << 20})
+	if err := r.Shut(); err != nil {
+		t.Error(err)
+	}
+	for range 32 {
+		r := newReactor(t, reactor.Options{})
+		defer r.Shut()
+	}
+	for _, wrong := range []reactor.Options{
+		{Entries: 100}, {Entries: 65536}, {Entries: 512, Completions: 256}, {RecvLent: 4096, RecvBuffers: 8192},
+		{RecvBuffers: 1 << 17}, {RecvBytes: 100}, {SocketsMax: 1 << 25}, {BufferBytes: 1000}, {RecvBuffers: 8, RecvLent: 16},
+	} {
+		if r, err := New(wrong); err == nil {
+			_ = r.Shut()
+			t.Errorf("no error for %+v", wrong)
+		}
 	}
 }
 

@@ -111,15 +111,23 @@ func (r *ring) probe() error {
 	if _, err := r.lib.RegisterProbe(&p, len(p.Ops)); err != nil {
 		return thisHost.explain("io_uring_register", err)
 	}
-	for _, q := range required {
-		if !p.IsSupported(q.op) {
-			return &RefusedError{Call: q.name, By: "the kernel (" + thisHost.release() + ") does not have it", Allow: allowKernel}
-		}
+	if err := missing(&p); err != nil {
+		return err
 	}
 	// A ring not yet enabled answers EBADFD to whoever may enter it.
 	_, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, r.enterFD, 0, 0, 0, 0, 0)
 	if errno != 0 && errno != unix.EBADFD {
 		return thisHost.explain("io_uring_enter", errno)
+	}
+	return nil
+}
+
+// missing names the first operation that a kernel does not have.
+func missing(p *giouring.Probe) error {
+	for _, q := range required {
+		if !p.IsSupported(q.op) {
+			return &RefusedError{Call: q.name, By: "the kernel (" + thisHost.release() + ") does not have it", Allow: allowKernel}
+		}
 	}
 	return nil
 }
