@@ -96,7 +96,7 @@ func (a *assembly) hasFault(file string) bool {
 // looseKey is a file with a private key for which no file has the certificate.
 type looseKey struct {
 	file      string
-	explained bool // by a certificate beside it, or as part of a kept pair
+	explained bool // by a certificate beside it, or as a file of a kept pair
 }
 
 // looseKeys returns the loose keys by directory.
@@ -109,8 +109,8 @@ func (a *assembly) looseKeys() map[string][]*looseKey {
 		}
 		for _, k := range f.content.keys {
 			if !a.keys[k.id].isUsed {
-				_, kept := a.usedByKept[k.id]
-				loose[dirOf(f.path)] = append(loose[dirOf(f.path)], &looseKey{f.path, kept})
+				_, isKept := a.keptFiles[f.path]
+				loose[dirOf(f.path)] = append(loose[dirOf(f.path)], &looseKey{f.path, isKept})
 				break
 			}
 		}
@@ -121,16 +121,10 @@ func (a *assembly) looseKeys() map[string][]*looseKey {
 // keptProblems says of each fault of a kept pair's file that the pair is kept, and
 // reports kept pairs whose files have none.
 func (a *assembly) keptProblems() {
-	kept := make(map[string]string) // either file to the certificate file
-	for i := range a.pairs {
-		if p := &a.pairs[i]; p.Kept {
-			kept[p.CertFile], kept[p.KeyFile] = p.CertFile, p.CertFile
-		}
-	}
 	told := make(map[string]struct{})
 	for i := range a.problems {
 		p := &a.problems[i]
-		if certFile, is := kept[p.File]; is && !p.Warning {
+		if certFile, is := a.keptFiles[p.File]; is && !p.Warning {
 			told[certFile] = struct{}{}
 			p.What += keptNote
 		}

@@ -35,7 +35,7 @@ func (a *assembly) keep() {
 			continue
 		}
 		p.Kept = true
-		a.usedByKept[p.key.id] = struct{}{}
+		a.keptFiles[p.CertFile], a.keptFiles[p.KeyFile] = p.CertFile, p.CertFile
 		a.add(p)
 	}
 }

@@ -97,6 +97,17 @@ func TestKeepThroughBrokenFiles(t *testing.T) {
 	})
 }
 
+// TestKeepTellsTheCauseAlone has both files replaced, one of them badly.
+func TestKeepTellsTheCauseAlone(t *testing.T) {
+	was, next := server(t, nil, "a.example"), server(t, nil, "a.example")
+	st := &stepper{tree: newTree(t).pair("x", was)}
+	st.step("before", was, false)
+	st.pair("x", next).write("x.pem", chainPEM(next)[:100])
+	st.step("new key, half a certificate", was, true, "x.pem: cut short")
+	st.pair("x", next).write("x.key", "")
+	st.step("new certificate, no key", was, true, "x.key: empty file", "x.pem: no readable private key")
+}
+
 func TestKeepThroughRemoval(t *testing.T) {
 	was, next := server(t, nil, "a.example"), server(t, nil, "a.example")
 	st := &stepper{tree: newTree(t).pair("x", was)}

@@ -19,15 +19,15 @@ type assembly struct {
 	previous *Snapshot
 	now      time.Time
 
-	keys       map[keyID]*keyPlace    // the first file with a key
-	keysIn     map[keyInDir]*keyPlace // further files with it
-	byLeaf     map[uint64]int32       // places in pairs, by leafHash
-	usedByKept map[keyID]struct{}     // keys of kept pairs
-	pairs      []Pair
-	aliases    map[*certificate][]string // leaf of a pair to the other files that hold it
-	orphans    []orphan
-	pool       map[poolKey][]*certificate
-	problems   []Problem
+	keys      map[keyID]*keyPlace    // the first file with a key
+	keysIn    map[keyInDir]*keyPlace // further files with it
+	byLeaf    map[uint64]int32       // places in pairs, by leafHash
+	keptFiles map[string]string      // both files of kept pairs to the certificate's
+	pairs     []Pair
+	aliases   map[*certificate][]string // leaf of a pair to the other files that hold it
+	orphans   []orphan
+	pool      map[poolKey][]*certificate
+	problems  []Problem
 }
 
 // keyPlace is a private key and the file it is in.
@@ -63,12 +63,12 @@ func newAssembly(dir string, files []fileRecord, previous *Snapshot, now time.Ti
 	}
 	return &assembly{
 		dir: dir, files: files, previous: previous, now: now,
-		keys:       make(map[keyID]*keyPlace, keys),
-		keysIn:     make(map[keyInDir]*keyPlace),
-		byLeaf:     make(map[uint64]int32, certs),
-		usedByKept: make(map[keyID]struct{}),
-		pairs:      make([]Pair, 0, certs),
-		aliases:    make(map[*certificate][]string),
+		keys:      make(map[keyID]*keyPlace, keys),
+		keysIn:    make(map[keyInDir]*keyPlace),
+		byLeaf:    make(map[uint64]int32, certs),
+		keptFiles: make(map[string]string),
+		pairs:     make([]Pair, 0, certs),
+		aliases:   make(map[*certificate][]string),
 	}
 }
 

@@ -221,6 +221,7 @@ func TestWatchReadsAgain(t *testing.T) {
 	if r := wt.one("settled"); len(r.Fresh) != 1 || len(r.Kept) != 1 {
 		t.Errorf("report %+v", r)
 	}
+	wt.compare(wt.last.Problems(), []string{"x.pem: cannot be read by user"})
 	for range 3 {
 		wt.quiet("no news", pollMin)
 	}
