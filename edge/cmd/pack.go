@@ -28,7 +28,9 @@ contents and times of modification, whatever the order, owners and modes on
 disk. Times later than SOURCE_DATE_EPOCH, if that is set, become it. Without -o
 the tar goes to standard output.
 
-What cannot be served is left out and named: files that begin with a dot.`,
+What cannot be served is left out and named: files that begin with a dot. Programs
+in .edge/scripts are packed as objects: C is compiled with clang, and verified as
+serve does, like objects that are there already.`,
 		Example: `  edge pack ./public -o site.tar
   edge pack ./public | ssh web 'cat > /srv/site.tar'`,
 		Args: oneArgument("DIR"),
@@ -53,6 +55,8 @@ type packing struct {
 	env  Env
 	dir  string
 	opts site.PackOptions
+
+	scripts map[string]bool // packed already, by name
 }
 
 func newPacking(ctx context.Context, env Env, dir string) (*packing, error) {
@@ -60,6 +64,7 @@ func newPacking(ctx context.Context, env Env, dir string) (*packing, error) {
 	p.opts.Skipped = func(name, why string) {
 		fmt.Fprintf(env.Err, "edge: %s is left out: %s\n", name, why)
 	}
+	p.opts.Convert = p.convert
 	epoch := env.Getenv("SOURCE_DATE_EPOCH")
 	if epoch == "" {
 		return p, nil

@@ -49,6 +49,9 @@ type Config struct {
 	ProxyCert   string   // PEM certificate and key that applications are shown; empty: none
 	RewriteHost bool     // applications see their own name in Host, not the client's
 
+	Scripts   []string // programs: objects or C, in this order
+	ScriptDir string   // more programs, by name; empty: none
+
 	Workers int // reactors, each on its own thread
 
 	ReloadOnChange bool   // reload when the site's files change, not only at SIGHUP

@@ -17,6 +17,7 @@ func (c *Config) Flags() []Group {
 		{"Certificates", c.certificateFlags()},
 		{"Encrypted ClientHello and relay", c.echFlags()},
 		{"Applications", c.proxyFlags()},
+		{"Programs", c.scriptFlags()},
 		{"Process", c.processFlags()},
 		{"Logs", c.logFlags()},
 		{"Limits", c.limitFlags()},
@@ -73,6 +74,13 @@ func (c *Config) proxyFlags() *pflag.FlagSet {
 	fs.Var((*fileValue)(&c.ProxyCert), "proxy-client-cert", "certificate and key, in one PEM file, that https applications are shown")
 	fs.BoolVar(&c.RewriteHost, "proxy-rewrite-host", c.RewriteHost, "send applications the host of their URL in place of the client's")
 	fs.StringArrayVar(&c.Trust, "trust", c.Trust, "believe X-Forwarded-* from this address, prefix or unix; may be repeated")
+	return fs
+}
+
+func (c *Config) scriptFlags() *pflag.FlagSet {
+	fs := newSet("scripts")
+	fs.Var((*filesValue)(&c.Scripts), "script", "run the program FILE, an eBPF object (.o) or C (.c), before those of the site; may be repeated")
+	fs.Var((*pathValue)(&c.ScriptDir), "script-dir", "run the programs in DIR, by name, before those of the site")
 	return fs
 }
 

@@ -40,6 +40,7 @@ type Timeouts struct {
 	Answer    time.Duration // for an application to begin its answer, and between two pieces of it
 	RelayIdle time.Duration // a relayed connection on which nothing moves
 	Drain     time.Duration // for requests in flight after SIGTERM
+	Script    time.Duration // processor time of the programs of one request
 }
 
 // limitRow is one maximum: its flag, the range it may take, and why it has the
@@ -166,6 +167,10 @@ var timeoutRows = []timeoutRow{
 	// server at its end knows better. This is for peers that vanished.
 	{"relay-idle-timeout", func(t *Timeouts) *time.Duration { return &t.RelayIdle }, false, 10 * time.Minute,
 		"longest pause on a relayed connection"},
+	// A program that decides takes microseconds. A thousand slices of 50 µs are
+	// enough for one that hashes a megabyte, and little to lose to a loop.
+	{"script-time", func(t *Timeouts) *time.Duration { return &t.Script }, false, 50 * time.Millisecond,
+		"most processor time the programs of one request may take, in steps of 50 µs"},
 	// Below the grace period that service managers give before they kill.
 	{"drain", func(t *Timeouts) *time.Duration { return &t.Drain }, false, 25 * time.Second,
 		"longest that requests in flight may take after SIGTERM"},

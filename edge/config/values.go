@@ -149,6 +149,21 @@ func (v *fileValue) Set(s string) error { return (*pathValue)(v).Set(s) }
 
 func (*fileValue) Type() string { return "FILE" }
 
+// filesValue collects files, in the order given.
+type filesValue []string
+
+func (v *filesValue) String() string { return strings.Join(*v, ",") }
+
+func (v *filesValue) Set(s string) error {
+	if s == "" {
+		return errors.New("give a path")
+	}
+	*v = append(*v, s)
+	return nil
+}
+
+func (*filesValue) Type() string { return "FILE" }
+
 // relaysValue reads NAME=HOST:PORT, once for each name.
 type relaysValue struct{ to *[]Relay }
 

@@ -57,6 +57,7 @@ func (l *accessLog) flush() {
 //	peer      address and port
 //	sni, tls, suite, group, resumed   of the connection; left out without TLS
 //	ech, outer   none, rejected or accepted; with the name in the outer hello
+//	ja4, ja4_inner   of the hello that the network saw; of the inner one with ECH
 //	host, method, path, proto         of the request
 //	status, bytes   of the answer; bytes of its body that were put out
 //	us        from the request's head to the answer's last byte put out, µs
@@ -81,6 +82,7 @@ func (w *worker) appendLine(b []byte, c *conn, x *exchange) []byte {
 		if info.ECH == ech.Accepted {
 			b = appendField(b, "outer", []byte(info.PublicName))
 		}
+		b = c.prints.appendFields(b)
 	}
 	b = appendField(b, "host", x.req.Authority)
 	b = appendField(b, "method", x.req.Method)
@@ -175,6 +177,7 @@ func (w *worker) Fired(tag uint64) {
 	case tagLog:
 		w.access.due = false
 		w.access.flush()
+	case tagPrograms: // TurnEnd goes on with them
 	}
 }
 
@@ -183,6 +186,7 @@ const (
 	tagListeners = 1 + iota
 	tagDrain
 	tagLog
+	tagPrograms
 )
 
 var _ reactor.Handler = (*worker)(nil)

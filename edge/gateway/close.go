@@ -117,6 +117,7 @@ func (c *conn) dropExchange() {
 }
 
 func (c *conn) leaveGeneration() {
+	c.endHelloRun()
 	if c.gen != nil {
 		c.w.leave(c.gen)
 		c.gen = nil

@@ -41,6 +41,7 @@ type conn struct {
 	unsent    int  // answers in out, all of them whole but the last
 
 	gen *localGen    // held during the handshake
+	run *programRun  // of the hello's programs, while they are asked
 	to  *relayTarget // of stageRelayed
 	tls tlsstack.Conn
 
@@ -58,6 +59,8 @@ type conn struct {
 	x        *exchange // the request being answered
 	sampled  bool      // ackedWas is of this Send
 	ackedWas uint64    // what the peer had acknowledged at the last look
+
+	prints prints // of the client
 
 	bodyMoved int // bytes of a request body since its time was started
 
@@ -108,7 +111,12 @@ func (c *conn) receivedTLS(b []byte) {
 		}
 		work, kept = c.in[c.raw:], true
 	}
-	rest := c.consume(work)
+	c.consumed(b, c.consume(work), kept)
+}
+
+// consumed keeps what was left of the input: all of it is in c.in if kept says so,
+// else in b.
+func (c *conn) consumed(b, rest []byte, kept bool) {
 	if c.stage >= stageClosing {
 		c.release(&c.in)
 		return
@@ -214,6 +222,10 @@ func (c *conn) wantsInput() bool {
 // resume goes on with what had to wait, after an answer was finished or output
 // went out.
 func (c *conn) resume() {
+	if c.stage == stageOpen && c.peerEnded && c.x == nil {
+		c.finish()
+		return
+	}
 	if c.stage != stageOpen || !c.wantsInput() {
 		return
 	}

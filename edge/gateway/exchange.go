@@ -23,6 +23,10 @@ type exchange struct {
 
 	proxied
 
+	run      *programRun // of its programs; nil: none has run yet
+	deciding bool        // they wait for their next slice
+	amended  bool        // those of edge/response are through
+
 	id        requestID
 	idText    []byte
 	started   reactor.Instant
@@ -32,6 +36,9 @@ type exchange struct {
 
 // wantsBody says whether the request body is wanted now.
 func (x *exchange) wantsBody() bool {
+	if x.deciding {
+		return false
+	}
 	if x.routes != nil && !x.streamEnd {
 		return !x.bodyEnd && x.up != nil && x.up.open && len(x.up.out) < upstreamOutMax
 	}
@@ -59,6 +66,9 @@ func (w *worker) newExchange() *exchange {
 // endExchange writes the access log's line and gives x back.
 func (w *worker) endExchange(c *conn, x *exchange) {
 	w.logExchange(c, x)
+	if x.run != nil {
+		w.endRun(x.run)
+	}
 	w.leave(x.gen)
 	req, resp := x.req, x.resp
 	req.Reset()

@@ -23,6 +23,8 @@ type generation struct {
 	shared *openSite
 	users  atomic.Int64
 
+	programs *programs // nil: none
+
 	keysChanged string // what the ECH keys were made from; see signatureOf
 }
 
@@ -32,6 +34,13 @@ type openSite struct {
 	*site.Site
 	changed     string // what it was made from; see signatureOf
 	generations atomic.Int64
+}
+
+// close closes a site that no generation serves; nil is none.
+func (s *openSite) close() {
+	if s != nil {
+		s.Close() // nothing is to be done about an error of a read-only file
+	}
 }
 
 // serve has g serve the site s; nil for none.
@@ -45,7 +54,11 @@ func (g *generation) serve(s *openSite) {
 func (g *generation) take() { g.users.Add(1) }
 
 func (g *generation) drop() {
-	switch n := g.users.Add(-1); {
+	n := g.users.Add(-1)
+	if n == 0 {
+		g.dropPrograms()
+	}
+	switch {
 	case n < 0:
 		panic("BUG: generation dropped once too often")
 	case n == 0 && g.shared != nil && g.shared.generations.Add(-1) == 0:

@@ -18,6 +18,9 @@ func (c *conn) start() {
 // or is done. False: the connection is over.
 func (c *conn) advance() bool {
 	if c.stage == stageHello && c.tls.Wait() == tlsstack.WaitDecision {
+		if goOn, alive := c.askHelloPrograms(); !goOn {
+			return alive
+		}
 		if to := c.relayTargetOf(); to != nil {
 			c.relayTo(to)
 			return false

@@ -42,11 +42,12 @@ func (s *server) load(previous *generation, what parts) (*generation, error) {
 func (s *server) loadWith(certs *certificates, previous *generation, what parts) (*generation, error) {
 	number := int64(1)
 	var open *openSite
+	var programs *programs
 	var keys *ech.Set
 	var keysChanged string
 	var err error
 	if previous != nil {
-		number, open = previous.number+1, previous.shared
+		number, open, programs = previous.number+1, previous.shared, previous.programs
 		keys, keysChanged = previous.tls.ECH, previous.keysChanged
 	}
 	if what&partKeys != 0 {
@@ -59,12 +60,17 @@ func (s *server) loadWith(certs *certificates, previous *generation, what parts)
 		if open, err = s.openSite(); err != nil {
 			return nil, err
 		}
+		if programs, err = s.loadPrograms(open); err != nil {
+			open.close()
+			return nil, err
+		}
 	}
 	g := &generation{
 		number: number, certs: certs, keysChanged: keysChanged,
 		relays: s.relayTargets(keys), tls: s.tlsConfig(certs, keys),
 	}
 	g.serve(open)
+	g.run(programs)
 	g.take() // for whoever asked
 	return g, nil
 }

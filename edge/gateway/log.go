@@ -99,6 +99,11 @@ func (l *Log) line(s string) {
 // limited writes a line of a kind that peers can cause, at most limitedPerSecond
 // of them; the first line of a later second says how many were left out.
 func (l *Log) limited(kind, format string, args ...any) {
+	l.limitedTo(limitedPerSecond, kind, format, args...)
+}
+
+// limitedTo is limited with another number of lines a second.
+func (l *Log) limitedTo(perSecond int, kind, format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k := l.kinds[kind]
@@ -109,7 +114,7 @@ func (l *Log) limited(kind, format string, args ...any) {
 	if sec := l.now().Unix(); sec != k.second {
 		k.second, k.lines = sec, 0
 	}
-	if k.lines++; k.lines > limitedPerSecond {
+	if k.lines++; k.lines > perSecond {
 		k.dropped++
 		return
 	}

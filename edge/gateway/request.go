@@ -110,13 +110,23 @@ func (c *conn) answer(x *exchange, head []byte) {
 		errorPage(&x.resp, 421)
 	case c.on.redirect:
 		c.redirect(x)
+	case x.gen.programs.has(hookRequest):
+		c.startPrograms(x, head)
+		return
 	default:
-		if to := c.w.routeOf(&x.req); to != nil {
-			c.startProxy(x, to, head)
-			return
-		}
-		c.serve(x)
+		c.content(x, head)
+		return
 	}
+	c.answerWhole(x)
+}
+
+// content has an application or the site answer x.
+func (c *conn) content(x *exchange, head []byte) {
+	if to := c.w.routeOf(&x.req); to != nil {
+		c.startProxy(x, to, head)
+		return
+	}
+	c.serve(x)
 	c.answerWhole(x)
 }
 
@@ -132,6 +142,9 @@ func (c *conn) serve(x *exchange) {
 
 // answerWhole puts out an answer that is known in whole.
 func (c *conn) answerWhole(x *exchange) {
+	if x.gen.programs != nil && !c.amend(x) {
+		return
+	}
 	x.resp.NoBody = x.resp.NoBody || x.isHead()
 	if !x.bodyEnd {
 		c.dropBody(x)

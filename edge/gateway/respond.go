@@ -12,7 +12,7 @@ func (c *conn) produce() {
 		c.pumpUpstream()
 		return
 	}
-	for c.x != nil && !c.filling && !c.starved && c.stage == stageOpen {
+	for c.x != nil && !c.x.deciding && !c.filling && !c.starved && c.stage == stageOpen {
 		done := c.put(c.x)
 		c.w.markDirty(c)
 		sent := false

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"edge/bpfvm"
 	"edge/certstore"
 	"edge/edge/config"
 	"edge/edge/reactor"
@@ -38,6 +39,8 @@ type Options struct {
 	Reopen  <-chan os.Signal // each asks for the log files to be opened again; nil: none
 	Upgrade <-chan os.Signal // each asks for a successor that takes over; nil: none
 	Getenv  func(string) string
+
+	Programs []ProgramFile // run before those of the configuration
 }
 
 // server is what the workers share.
@@ -57,6 +60,9 @@ type server struct {
 	bridges    map[string]*bridge.Bridge // to https targets, by authority
 	addresses  []netip.AddrPort          // that we listen on
 	local      map[netip.Addr]bool       // addresses of this machine
+	builtIn    []ProgramFile             // programs beside those of the configuration
+	maps       bpfvm.MapStore            // that programs share, kept over reloads
+	bans       bans
 
 	reloads       atomic.Int64
 	reloadsFailed atomic.Int64
@@ -122,6 +128,8 @@ func newServer(o Options) *server {
 		cfg:  o.Config,
 		log:  o.Log,
 		rand: rand.Reader,
+
+		builtIn: o.Programs,
 		headLimits: http1.Limits{
 			MethodBytes:      http1.DefaultLimits.MethodBytes,
 			RequestLineBytes: l.RequestLineBytes,

@@ -55,6 +55,8 @@ func (s *sources) leave(a netip.Addr) {
 // If so it is counted.
 func (w *worker) admits(from netip.Addr) bool {
 	switch {
+	case w.server.bans.has(from, w.wall):
+		return false
 	case w.open >= w.server.cfg.Limits.Connections:
 		w.server.log.limited("max-connections", "connection refused: worker %d has --max-connections %d", w.index, w.open)
 		return false

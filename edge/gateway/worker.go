@@ -2,10 +2,12 @@ package gateway
 
 import (
 	"io"
+	"math/rand/v2"
 	"net/netip"
 	"time"
 
 	"edge/edge/reactor"
+	"edge/ja4"
 	"edge/proxy"
 	"edge/proxy/httpmsg"
 )
@@ -39,6 +41,11 @@ type worker struct {
 	gen *localGen // the current generation
 
 	exchanges []*exchange // to use again, at most idleConnsMax
+
+	runs    []*programRun // to use again, at most idleConnsMax
+	waiting []*programRun // for their next slice, oldest first
+	bits    *rand.ChaCha8 // of edge_random; nil before the first
+	hello   ja4.Hello     // scratch
 
 	wall    time.Time
 	date    httpmsg.Date
@@ -213,6 +220,9 @@ func (w *worker) Closed(s reactor.Sock) {
 
 // TurnEnd implements reactor.Handler: what became ready goes out.
 func (w *worker) TurnEnd() {
+	if len(w.waiting) > 0 {
+		w.runWaiting()
+	}
 	for i := 0; i < len(w.dirty); i++ {
 		w.dirty[i].flush()
 	}

@@ -20,7 +20,7 @@ const importRules = `
 	< tlsstack/wire, tlsstack/record, certstore, certstore/dev, proxy/httpmsg, proxy/relay, proxy/proxyproto, proxy/resolve, proxy/bridge;
 
 	NONE
-	< bpfvm/isa, bpfvm/amd64, edge/config, edge/reactor;
+	< bpfvm/isa, bpfvm/amd64, edge/config, edge/reactor, edge/sdk;
 
 	tlsstack/wire
 	< tlsstack/keys, ja4;
@@ -53,7 +53,7 @@ const importRules = `
 	< edge/reactor/uring, edge/reactor/epoll, edge/reactor/sim, edge/service;
 
 	tlsstack/..., ech/..., ja4, certstore/..., proxy/..., bpfvm/..., edge/config, edge/site,
-	edge/reactor, edge/reactor/sim, edge/service
+	edge/sdk, edge/reactor, edge/reactor/sim, edge/service
 	< edge/gateway;
 
 	# Publishing keys in DNS is work beside serving: the commands alone do it. To
@@ -67,7 +67,7 @@ const importRules = `
 
 	# The commands call the package that does the work; main alone knows which
 	# reactors there are.
-	edge/config, edge/dnspub, edge/echcheck, edge/gateway, edge/reactor, edge/service, edge/site, certstore/..., tlsstack, ech/..., ja4, bpfvm/...
+	edge/config, edge/dnspub, edge/echcheck, edge/gateway, edge/reactor, edge/sdk, edge/service, edge/site, certstore/..., tlsstack, ech/..., ja4, bpfvm/...
 	< edge/cmd;
 
 	edge/cmd, edge/config, edge/gateway, edge/reactor, edge/reactor/uring, edge/reactor/epoll, edge/service

@@ -1,0 +1,40 @@
+package gateway
+
+import "edge/ja4"
+
+// prints are the JA4 fingerprints of a client. The plain one is of the hello that
+// the network saw, as everybody else computes it; with ECH the inner hello has one
+// of its own. The access log and programs are given the same ones. Of two hellos,
+// with a HelloRetryRequest between, it is the first that counts.
+type prints struct {
+	known bool
+	outer ja4.Fingerprint
+	inner *ja4.Fingerprint // nil unless ECH was accepted
+}
+
+// takePrints computes the fingerprints when the hello is there, if anybody will
+// ask for them.
+func (c *conn) takePrints() {
+	if c.w.access.to == nil && (c.gen.programs == nil || !c.gen.programs.wantsJA4) {
+		return
+	}
+	outer, served := c.tls.OuterHello(), c.tls.Hello()
+	if h := &c.w.hello; h.Read(outer.Raw) == nil {
+		c.prints.known, c.prints.outer = true, h.JA4(ja4.TCP)
+	}
+	if h := &c.w.hello; served != outer && h.Read(served.Raw) == nil {
+		inner := h.JA4(ja4.TCP)
+		c.prints.inner = &inner
+	}
+}
+
+// appendFields appends what is known to a line of the access log.
+func (p *prints) appendFields(b []byte) []byte {
+	if p.known {
+		b = appendField(b, "ja4", p.outer[:])
+	}
+	if p.inner != nil {
+		b = appendField(b, "ja4_inner", p.inner[:])
+	}
+	return b
+}
