@@ -82,7 +82,7 @@ func (c *conn) putHead(x *exchange) bool {
 	start := len(c.out)
 	c.out = c.appendHead(c.out, x)
 	if x.resp.Bytes != nil && !x.resp.NoBody {
-		n := min(len(x.resp.Bytes), c.recordMax()-(len(c.out)-start))
+		n := min(len(x.resp.Bytes), c.recordMax()-(len(c.out)-start), cap(c.out)-len(c.out)-c.overhead())
 		c.out = append(c.out, x.resp.Bytes[:n]...)
 		x.advance(n)
 	}
@@ -113,10 +113,10 @@ func headBytes(resp *httpmsg.Response) int {
 // take: Date, Content-Length or Transfer-Encoding, Connection.
 const headBytesLeast = 256
 
-// headRoom is the buffer to ask for: all of the answer when it fits, so that it
-// goes out in one Send.
+// headRoom is the buffer to ask for: all of the answer when it fits into a piece,
+// so that it goes out in one Send, else a piece.
 func (c *conn) headRoom(head int, body int64) int {
-	free := outBytesMax - len(c.out)
+	free := outPieceBytes - len(c.out)
 	if body <= int64(free) {
 		if n := c.wireSize(head + int(body)); n <= free {
 			return n
@@ -175,6 +175,9 @@ func (c *conn) putBytes(x *exchange, b []byte) bool {
 		}
 		c.write(left[:n])
 		x.advance(n)
+		if n < len(left) && len(c.out) >= sendAtOnceLeast && c.sending == nil {
+			return false // this piece goes out first
+		}
 	}
 	return true
 }

@@ -294,6 +294,7 @@ func TestTimeouts(t *testing.T) {
 			p.Write(fmt.Sprintf("GET / HTTP/1.1\r\n")[i%16 : i%16+1])
 			b.sim.Advance(time.Second)
 		}
+		b.sim.Idle()
 		if got := p.Read(); !bytes.HasPrefix(got, []byte("HTTP/1.1 408 ")) && !bytes.HasPrefix(got, []byte("HTTP/1.1 400 ")) {
 			t.Errorf("answer %.40q", got)
 		}
