@@ -1,5 +1,5 @@
 # make build          bin/edge
-# make run            build, pack the example site, serve it with a development certificate
+# make run            build, pack the example site, serve it with a development certificate and ECH keys
 # make test           every test
 # make test-browser   the example site in headless Chromium
 # make fuzz           each fuzz target for FUZZTIME
@@ -33,7 +33,8 @@ build:
 run: build
 	mkdir -p $(STATE)
 	bin/edge pack examples/site -o $(STATE)/site.tar
-	exec bin/edge serve --dev --state-dir $(STATE) --listen $(LISTEN) $(STATE)/site.tar
+	ls $(STATE)/ech/*.pem >/dev/null 2>&1 || bin/edge keys gen-ech --public-name public.localhost --dir $(STATE)/ech > $(STATE)/ech.zone
+	exec bin/edge serve --dev --state-dir $(STATE) --ech $(STATE)/ech --listen $(LISTEN) $(STATE)/site.tar
 
 test:
 	tools/setup/setup.sh
