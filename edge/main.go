@@ -4,12 +4,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"edge/edge/cmd"
+	"edge/edge/config"
 	"edge/edge/reactor"
+	"edge/edge/reactor/epoll"
 	"edge/edge/reactor/uring"
 )
 
@@ -41,9 +45,31 @@ func untilSignal() context.Context {
 	return ctx
 }
 
-// newReactor is the one place that knows which reactors there are.
-func newReactor(o reactor.Options) (reactor.Reactor, error) {
+// newReactor is the one place that knows which reactors there are: io_uring, and
+// where that is refused epoll, which is slower and has no conditions.
+func newReactor(kind string, o reactor.Options) (reactor.Reactor, error) {
+	if kind == config.ReactorEpoll {
+		return newEpoll(o)
+	}
 	r, err := uring.New(o)
+	if err == nil {
+		return r, nil
+	}
+	var refused *uring.RefusedError
+	if kind == config.ReactorUring || !errors.As(err, &refused) {
+		return nil, err
+	}
+	saidRefused.Do(func() {
+		o.Log(err.Error() + "; serving on epoll meanwhile, which takes more of the processor")
+	})
+	return newEpoll(o)
+}
+
+// saidRefused: what holds for one worker holds for all.
+var saidRefused sync.Once
+
+func newEpoll(o reactor.Options) (reactor.Reactor, error) {
+	r, err := epoll.New(o)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ type Env struct {
 	Getenv   func(string) string
 
 	// NewReactor makes the reactor of one worker, on the worker's thread.
-	NewReactor func(reactor.Options) (reactor.Reactor, error)
+	NewReactor func(kind string, o reactor.Options) (reactor.Reactor, error)
 }
 
 // usageError marks a mistake in the command line.

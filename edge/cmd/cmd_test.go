@@ -20,7 +20,7 @@ func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	env := Env{
 		In: strings.NewReader(""), Out: &out, Err: &errs, Getenv: os.Getenv,
-		NewReactor: func(reactor.Options) (reactor.Reactor, error) { return nil, errNoReactor },
+		NewReactor: func(string, reactor.Options) (reactor.Reactor, error) { return nil, errNoReactor },
 	}
 	status = Main(t.Context(), env, args)
 	return status, out.String(), errs.String()

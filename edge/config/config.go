@@ -52,6 +52,8 @@ type Config struct {
 	Scripts   []string // programs: objects or C, in this order
 	ScriptDir string   // more programs, by name; empty: none
 
+	Reactor string // what waits for sockets: auto, io_uring or epoll
+
 	Workers int // reactors, each on its own thread
 
 	ReloadOnChange bool   // reload when the site's files change, not only at SIGHUP
@@ -84,6 +86,14 @@ const (
 	BalanceHash       = "hash"
 )
 
+// The ways to wait for sockets: io_uring or, where it is refused, epoll; the one
+// and nothing else; the other.
+const (
+	ReactorAuto  = "auto"
+	ReactorUring = "io_uring"
+	ReactorEpoll = "epoll"
+)
+
 // New returns the defaults.
 func New() *Config {
 	return &Config{
@@ -92,6 +102,7 @@ func New() *Config {
 		StateDir: ".state",
 		Workers:  runtime.GOMAXPROCS(0),
 
+		Reactor:   ReactorAuto,
 		Balance:   BalanceRoundRobin,
 		AccessLog: "off",
 
@@ -112,6 +123,11 @@ const workersMax = 1024
 func (c *Config) Check() error {
 	if err := c.checkCertificates(); err != nil {
 		return err
+	}
+	switch c.Reactor {
+	case ReactorAuto, ReactorUring, ReactorEpoll:
+	default:
+		return fmt.Errorf("--reactor %q: give %s, %s or %s", c.Reactor, ReactorAuto, ReactorUring, ReactorEpoll)
 	}
 	switch c.Balance {
 	case BalanceRoundRobin, BalanceLeast, BalanceHash:

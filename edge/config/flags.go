@@ -87,6 +87,7 @@ func (c *Config) scriptFlags() *pflag.FlagSet {
 func (c *Config) processFlags() *pflag.FlagSet {
 	fs := newSet("process")
 	fs.Var((*countValue)(&c.Workers), "workers", "reactors, one thread each (default: one for each CPU)")
+	fs.StringVar(&c.Reactor, "reactor", c.Reactor, "wait for sockets with io_uring, with epoll, or auto: epoll where io_uring is refused")
 	fs.Lookup("workers").DefValue = "0" // the machine's number is no default to print
 	return fs
 }

@@ -28,9 +28,9 @@ import (
 type Options struct {
 	Config *config.Config
 
-	// NewReactor makes a worker's reactor; it is called on the worker's own,
+	// NewReactor makes a worker's reactor, of the kind config.Config.Reactor; it is called on the worker's own,
 	// locked thread.
-	NewReactor func(reactor.Options) (reactor.Reactor, error)
+	NewReactor func(kind string, o reactor.Options) (reactor.Reactor, error)
 
 	Out io.Writer // gets a line for each address once it is served
 	Log *Log
@@ -205,7 +205,7 @@ func gather(from <-chan error, n int) (first error) {
 
 // work is one worker's thread.
 func (s *server) work(o Options, i int, places []*place, started chan<- error, ready *sync.WaitGroup) error {
-	r, err := o.NewReactor(reactor.Options{
+	r, err := o.NewReactor(s.cfg.Reactor, reactor.Options{
 		SocketsMax:  s.cfg.Limits.Connections + socketsSpare,
 		BufferBytes: int(s.cfg.Limits.BufferBytes),
 		Log:         func(line string) { s.log.Printf("worker %d: %s", i, line) },
