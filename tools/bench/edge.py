@@ -11,12 +11,17 @@ import subprocess
 
 from servers import Server
 
-BINARY = pathlib.Path(__file__).resolve().parents[2] / "bin" / "edge"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = ROOT / "bin" / "edge"
+
+# The programs of the workloads that run one for each request.
+SCRIPTS = {kind: ROOT / "testvectors" / "bpf" / "scripts" / name
+           for kind, name in {"script": "header.o", "json": "json.o"}.items()}
 
 
 class Edge(Server):
     name = "edge"
-    supports = frozenset(["static", "relay", "proxy"])
+    supports = frozenset(["static", "script", "json", "relay", "proxy"])
 
     @property
     def binary(self):
@@ -40,5 +45,6 @@ class Edge(Server):
             return [self.binary, "serve", "--workers", "1", "--listen", f"{env.host}:{env.port}",
                     "--cert-dir", str(certs), "--access-log", "off", "--proxy", f"http://{env.backend}"]
         subprocess.run([self.binary, "pack", str(env.root), "-o", str(site)], check=True)
+        script = ["--script", str(SCRIPTS[w.kind])] if w.kind in SCRIPTS else []
         return [self.binary, "serve", "--workers", "1", "--listen", f"{env.host}:{env.port}",
-                "--cert-dir", str(certs), "--access-log", "off", str(site)]
+                "--cert-dir", str(certs), "--access-log", "off", *script, str(site)]
