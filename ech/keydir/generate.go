@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -26,7 +27,7 @@ const namesTried = 16
 // in. The key's File is set.
 func Generate(ctx context.Context, dir string, p ech.KeyParameters, notBefore time.Time, rand io.Reader) (*ech.Key, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+		return nil, about(dir, err)
 	}
 	unlock, err := lock(ctx, dir)
 	if err != nil {
@@ -38,7 +39,7 @@ func Generate(ctx context.Context, dir string, p ech.KeyParameters, notBefore ti
 		return nil, err
 	}
 	if len(bad) > 0 {
-		return nil, unusable(bad)
+		return nil, unusable(dir, bad)
 	}
 	owner, err := asDirectory(dir)
 	if err != nil {
@@ -49,8 +50,9 @@ func Generate(ctx context.Context, dir string, p ech.KeyParameters, notBefore ti
 
 // unusable refuses to touch a directory with bad files: servers that run do not
 // load it, so that a new key would reach nobody.
-func unusable(bad []*ech.FileError) error {
-	return fmt.Errorf("%w: servers do not load a directory with such a file: mend it or take it away", bad[0])
+func unusable(dir string, bad []*ech.FileError) error {
+	return fmt.Errorf("%s: %w: servers do not load a directory with such a file: mend it or take it away",
+		filepath.Join(dir, bad[0].File), bad[0].Reason)
 }
 
 // make makes a key beside others and writes it.

@@ -27,7 +27,7 @@ type file struct {
 func load(dir string) (set *ech.Set, files []*file, bad []*ech.FileError, err error) {
 	set, err = ech.LoadDir(os.DirFS(dir))
 	if set == nil {
-		return nil, nil, nil, plain(err, dir)
+		return nil, nil, nil, about(dir, err)
 	}
 	bad = fileErrors(err)
 	byName := make(map[string]*file)
@@ -45,7 +45,7 @@ func load(dir string) (set *ech.Set, files []*file, bad []*ech.FileError, err er
 		if f.info, err = os.Lstat(filepath.Join(dir, f.name)); err != nil {
 			return nil, nil, nil, err
 		}
-		f.written = f.info.ModTime()
+		f.written = f.info.ModTime().Truncate(time.Second) // as all times here
 	}
 	return set, files, bad, nil
 }
@@ -64,11 +64,16 @@ func fileErrors(err error) []*ech.FileError {
 	return bad
 }
 
-// plain names the directory where the error says "." of it.
-func plain(err error, dir string) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return fmt.Errorf("%s: %w", dir, path.Err)
+// about makes an error that names path and the reason alone, whatever file and
+// system call err names.
+func about(path string, err error) error {
+	var pathErr *fs.PathError
+	var linkErr *os.LinkError
+	switch {
+	case errors.As(err, &pathErr):
+		err = pathErr.Err
+	case errors.As(err, &linkErr):
+		err = linkErr.Err
 	}
-	return fmt.Errorf("%s: %w", dir, err)
+	return fmt.Errorf("%s: %w", path, err)
 }

@@ -22,9 +22,10 @@ const lockPoll = 20 * time.Millisecond
 // ends with the process whatever happens to it. Runs on other machines do not
 // see it; what they do at the same time is harmless (see plan).
 func lock(ctx context.Context, dir string) (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	path := filepath.Join(dir, lockFile)
+	f, err := openLock(dir, path)
 	if err != nil {
-		return nil, err
+		return nil, about(path, err)
 	}
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -35,13 +36,31 @@ func lock(ctx context.Context, dir string) (unlock func(), err error) {
 			continue
 		case !errors.Is(err, unix.EWOULDBLOCK):
 			f.Close()
-			return nil, fmt.Errorf("locking %s: %w", f.Name(), err)
+			return nil, about(path, err)
 		}
 		select {
 		case <-ctx.Done():
 			f.Close()
-			return nil, fmt.Errorf("%s is held by another run: %w", f.Name(), context.Cause(ctx))
+			return nil, fmt.Errorf("%s is held by another run: %w", path, context.Cause(ctx))
 		case <-time.After(lockPoll):
 		}
 	}
+}
+
+// openLock opens the lock file. Root gives it to whom the directory belongs, who
+// may run next.
+func openLock(dir, path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	owner, err := asDirectory(dir)
+	if err == nil && owner.uid >= 0 {
+		err = f.Chown(owner.uid, owner.gid)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }

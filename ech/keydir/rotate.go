@@ -35,7 +35,7 @@ func Rotate(ctx context.Context, dir string, p Policy, now time.Time, rand io.Re
 func rotate(ctx context.Context, w *writer, p Policy, now time.Time, rand io.Reader) ([]Change, error) {
 	now = now.UTC().Truncate(time.Second) // as files hold it
 	if _, err := os.Stat(w.dir); err != nil {
-		return nil, err
+		return nil, about(w.dir, err)
 	}
 	unlock, err := lock(ctx, w.dir)
 	if err != nil {
@@ -71,7 +71,7 @@ func prepare(dir string, p Policy, now time.Time) ([]Change, []*file, error) {
 		return nil, nil, err
 	}
 	if len(bad) > 0 {
-		return nil, nil, unusable(bad)
+		return nil, nil, unusable(dir, bad)
 	}
 	if len(kinds(files, p.PublicName)) == 0 {
 		if p.PublicName != "" {
@@ -179,13 +179,14 @@ func supported(suites []ech.Suite) []ech.Suite {
 
 // retire rewrites a file all of whose keys retire.
 func (r *rotation) retire(f *file, removeAfter time.Time) error {
-	data, err := os.ReadFile(filepath.Join(r.dir, f.name))
+	path := filepath.Join(r.dir, f.name)
+	data, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return about(path, err)
 	}
 	text, err := ech.RetireKeyFile(data, removeAfter)
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.name, err)
+		return about(path, err)
 	}
 	owner, err := asFile(f.info)
 	if err != nil {

@@ -276,7 +276,7 @@ func TestOwnerIsKept(t *testing.T) {
 	}
 	k := generate(t, dir, "public.example", start)
 	changes := rotateAt(t, dir, daily, start.Add(daily.Every))
-	for _, name := range []string{k.File, changes[0].File} {
+	for _, name := range []string{k.File, changes[0].File, lockFile} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)

@@ -95,7 +95,16 @@ func (w *writer) replace(name string, data []byte, o ownership) error {
 }
 
 // write puts the file on disk under a temporary name and lets rename move it.
-func (w *writer) write(name string, data []byte, o ownership, rename func(from, to string) error) (err error) {
+func (w *writer) write(name string, data []byte, o ownership, rename func(from, to string) error) error {
+	path := filepath.Join(w.dir, name)
+	err := w.writeTemp(name, data, o, func(from string) error { return rename(from, path) })
+	if err != nil {
+		return about(path, err)
+	}
+	return w.sync()
+}
+
+func (w *writer) writeTemp(name string, data []byte, o ownership, rename func(from string) error) (err error) {
 	f, err := os.CreateTemp(w.dir, tempPrefix+"*"+tempSuffix) // mode 0600
 	if err != nil {
 		return err
@@ -120,10 +129,7 @@ func (w *writer) write(name string, data []byte, o ownership, rename func(from, 
 	if err := w.before("rename " + name); err != nil {
 		return err
 	}
-	if err := rename(f.Name(), filepath.Join(w.dir, name)); err != nil {
-		return err
-	}
-	return w.sync()
+	return rename(f.Name())
 }
 
 // renameNew renames from to to, which must not exist. File systems that cannot
@@ -139,7 +145,7 @@ func renameNew(from, to string) error {
 		}
 		return os.Remove(from)
 	}
-	return &fs.PathError{Op: "rename", Path: to, Err: err}
+	return err
 }
 
 // remove removes a file for good.
@@ -147,8 +153,9 @@ func (w *writer) remove(name string) error {
 	if err := w.before("remove " + name); err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Join(w.dir, name)); err != nil {
-		return err
+	path := filepath.Join(w.dir, name)
+	if err := os.Remove(path); err != nil {
+		return about(path, err)
 	}
 	return w.sync()
 }
@@ -157,11 +164,11 @@ func (w *writer) remove(name string) error {
 func (w *writer) sync() error {
 	d, err := os.Open(w.dir)
 	if err != nil {
-		return err
+		return about(w.dir, err)
 	}
 	defer d.Close()
 	if err := w.flush(d); err != nil && !errors.Is(err, unix.EINVAL) { // not every file system can
-		return fmt.Errorf("%s: %w", w.dir, err)
+		return about(w.dir, err)
 	}
 	return nil
 }

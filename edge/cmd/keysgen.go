@@ -75,7 +75,7 @@ func (g *genFlags) run(c *cobra.Command, env Env) error {
 		MaximumNameLength: g.maximumNameLength,
 	}, from, rand.Reader)
 	if err != nil {
-		return fmt.Errorf("making a key in %s: %w", g.dir, plain(err))
+		return err
 	}
 	path := filepath.Join(g.dir, made.File)
 	fmt.Fprintf(env.Err, "edge: %s is in %s\n", describe(made), path)

@@ -94,7 +94,7 @@ func (r *rotateFlags) run(c *cobra.Command, env Env) error {
 	if r.dryRun {
 		changes, err := keydir.Plan(r.dir, p, time.Now())
 		if err != nil {
-			return fmt.Errorf("rotating %s: %w", r.dir, plain(err))
+			return err
 		}
 		return writeChanges(env.Out, "would be ", changes)
 	}
@@ -104,10 +104,7 @@ func (r *rotateFlags) run(c *cobra.Command, env Env) error {
 	if werr := writeChanges(env.Out, "", changes); werr != nil {
 		return werr
 	}
-	if err != nil {
-		return fmt.Errorf("rotating %s: %w", r.dir, plain(err))
-	}
-	return nil
+	return err
 }
 
 // published returns the configs that DNS gives out for the names of --for. What it
