@@ -1,3 +1,5 @@
+// Where to connect, as the kernel wants it.
+
 package reactor
 
 import (

@@ -1,3 +1,5 @@
+// The memory of a worker that the kernel reads and writes.
+
 package reactor
 
 import (

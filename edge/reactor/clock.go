@@ -1,3 +1,5 @@
+// The clock of reactors over the kernel, and the peace with Go's scheduler.
+
 package reactor
 
 import (

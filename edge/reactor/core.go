@@ -1,3 +1,5 @@
+// What reactors over the kernel have in common.
+
 package reactor
 
 import "time"

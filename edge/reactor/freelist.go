@@ -1,3 +1,5 @@
+// Numbers of things not in use, and which of them have not been needed.
+
 package reactor
 
 // FreeList is numbers of things not in use, the last put back taken first: what

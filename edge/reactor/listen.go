@@ -1,3 +1,5 @@
+// Listening sockets: opened, inherited, and what goes wrong with them.
+
 package reactor
 
 import (

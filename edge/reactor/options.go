@@ -1,3 +1,5 @@
+// The sizes of a reactor, each with its default and its reason.
+
 package reactor
 
 import "fmt"

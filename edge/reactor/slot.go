@@ -1,3 +1,5 @@
+// Socket slots: index, generation, four states.
+
 package reactor
 
 import "math"

@@ -1,3 +1,5 @@
+// Deadlines: one timer wheel per worker.
+
 package reactor
 
 import (

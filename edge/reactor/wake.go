@@ -1,3 +1,5 @@
+// The way in from other goroutines.
+
 package reactor
 
 import (

@@ -1,3 +1,5 @@
+// Reading files without waiting for a disk.
+
 package epoll
 
 import (

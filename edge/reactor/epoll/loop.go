@@ -1,3 +1,5 @@
+// The turn: wait, hand over, act.
+
 package epoll
 
 import (

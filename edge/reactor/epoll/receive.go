@@ -1,3 +1,5 @@
+// Receive buffers, and reading into them.
+
 package epoll
 
 import (

@@ -1,3 +1,5 @@
+// Writing to sockets.
+
 package epoll
 
 import (

@@ -1,3 +1,5 @@
+// Listeners, connections made, and the end of every connection.
+
 package epoll
 
 import (

@@ -1,3 +1,5 @@
+// Closing, from everywhere and with everything in flight.
+
 package reactortest
 
 import (

@@ -1,3 +1,5 @@
+// Connections made.
+
 package reactortest
 
 import (

@@ -1,3 +1,5 @@
+// Files read.
+
 package reactortest
 
 import (

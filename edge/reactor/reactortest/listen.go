@@ -1,3 +1,5 @@
+// Listeners, and the limit of sockets.
+
 package reactortest
 
 import (

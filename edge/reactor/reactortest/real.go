@@ -1,3 +1,5 @@
+// The world of a reactor over the kernel.
+
 package reactortest
 
 import (

@@ -1,3 +1,5 @@
+// Receiving: paused, resumed, with few buffers, to the end.
+
 package reactortest
 
 import (

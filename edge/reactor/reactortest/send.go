@@ -1,3 +1,5 @@
+// Sending: whole, short, half-closed, cancelled.
+
 package reactortest
 
 import (

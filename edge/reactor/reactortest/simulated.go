@@ -1,3 +1,5 @@
+// The world of the simulated reactor.
+
 package reactortest
 
 import (

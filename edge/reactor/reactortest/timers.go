@@ -1,3 +1,5 @@
+// Deadlines, After, Post, Run and the clock.
+
 package reactortest
 
 import (

@@ -1,3 +1,5 @@
+// Where Connect leads.
+
 package sim
 
 import "syscall"

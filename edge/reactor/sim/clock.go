@@ -1,3 +1,5 @@
+// Time, which tests advance.
+
 package sim
 
 import (

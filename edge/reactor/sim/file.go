@@ -1,3 +1,5 @@
+// Files, in memory or real.
+
 package sim
 
 import (

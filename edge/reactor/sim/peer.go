@@ -1,3 +1,5 @@
+// The other ends of the connections, in the hands of the test.
+
 package sim
 
 import (

@@ -1,3 +1,5 @@
+// Listeners: multishot accept, and rest after it failed.
+
 package uring
 
 import (

@@ -1,3 +1,5 @@
+// Receive buffers, and the ring through which the kernel is lent them.
+
 package uring
 
 import (

@@ -63,6 +63,7 @@ func TestMain(m *testing.M) {
 // serve is the child of TestOutOfDescriptors: it echoes with so many descriptors,
 // says where, says when accepting failed, and at the end of its input how often.
 func serve(nofile uint64) {
+	time.AfterFunc(time.Minute, func() { os.Exit(3) })
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: nofile, Max: nofile}); err != nil {
 		fmt.Println("SKIP", err)
 		return
@@ -126,14 +127,17 @@ func TestOutOfDescriptors(t *testing.T) {
 		t.Skip(at)
 	}
 	served := make(chan error, connections)
+	release := make(chan struct{})
 	for range connections {
 		c, err := net.Dial("tcp", at)
 		if err != nil {
 			t.Fatal(err)
 		}
-		go func() { served <- ask(c) }()
+		go func() { served <- ask(c, release) }()
 	}
-	if out.Scan(); !strings.Contains(out.Text(), "failed too many open files") {
+	out.Scan()
+	close(release)
+	if !strings.Contains(out.Text(), "failed too many open files") {
 		t.Fatalf("the server says %q", out.Text())
 	}
 	for range connections {
@@ -151,8 +155,8 @@ func TestOutOfDescriptors(t *testing.T) {
 	}
 }
 
-// ask sends a byte, wants it back, and hangs up.
-func ask(c net.Conn) error {
+// ask sends a byte, wants it back, and hangs up once it may.
+func ask(c net.Conn, release chan struct{}) error {
 	defer c.Close()
 	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		return err
@@ -162,6 +166,7 @@ func ask(c net.Conn) error {
 	}
 	var b [1]byte
 	_, err := c.Read(b[:])
+	<-release
 	return err
 }
 

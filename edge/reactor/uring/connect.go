@@ -1,3 +1,5 @@
+// Connections made, and the end of every connection.
+
 package uring
 
 import (

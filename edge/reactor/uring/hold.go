@@ -1,3 +1,5 @@
+// What came in for paused sockets.
+
 package uring
 
 import "edge/edge/reactor"

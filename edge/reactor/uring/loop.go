@@ -1,3 +1,5 @@
+// The turn: submit, reap, hand over, act.
+
 package uring
 
 import (

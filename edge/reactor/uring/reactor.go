@@ -1,3 +1,5 @@
+// The reactor: its records, its memory, the small operations.
+
 package uring
 
 import (

@@ -1,3 +1,5 @@
+// Reading: multishot receive, paused, resumed, starved, ended.
+
 package uring
 
 import (

@@ -1,3 +1,5 @@
+// By what io_uring is refused, and how to allow it.
+
 package uring
 
 import (

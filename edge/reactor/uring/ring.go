@@ -13,14 +13,10 @@ package uring
 import (
 	"fmt"
 	"reflect"
-	"sync/atomic"
 	"syscall"
 	"unsafe"
 
 	"github.com/pawelgaczynski/giouring"
-	"golang.org/x/sys/unix"
-
-	"edge/edge/reactor"
 )
 
 // sqe and cqe are the kernel's submission and completion entries.
@@ -66,71 +62,6 @@ var setupFlags = []uint32{
 }
 
 const setupAlways = giouring.SetupRDisabled | giouring.SetupSubmitAll | giouring.SetupCQSize
-
-// entriesLeast is the smallest submission queue worth having.
-const entriesLeast = 32
-
-// setupSmaller makes a ring, a smaller one if memory is short for the one asked
-// for, and checks that it can do what it is wanted for.
-func setupSmaller(o reactor.Options, try func(entries, completions int) (*ring, error)) (*ring, error) {
-	entries, completions := o.Entries, o.Completions
-	for {
-		r, err := try(entries, completions)
-		if err == nil {
-			if entries != o.Entries {
-				by, _ := thisHost.whoLimits()
-				o.Log(fmt.Sprintf("io_uring: %s: rings of %d and %d entries in place of %d and %d",
-					by, entries, completions, o.Entries, o.Completions))
-			}
-			return r, nil
-		}
-		if err != syscall.ENOMEM || entries <= entriesLeast {
-			return nil, thisHost.explain("io_uring_setup", err)
-		}
-		entries, completions = entries/2, completions/2
-	}
-}
-
-// required are the operations used, and SEND_ZC, which is not used but came with
-// the multishot receive that cannot be asked for by itself (6.0).
-var required = []struct {
-	op   uint8
-	name string
-}{
-	{giouring.OpAccept, "ACCEPT"}, {giouring.OpRecv, "RECV"}, {giouring.OpSend, "SEND"},
-	{giouring.OpRead, "READ"}, {giouring.OpReadv, "READV"}, {giouring.OpConnect, "CONNECT"},
-	{giouring.OpClose, "CLOSE"}, {giouring.OpAsyncCancel, "ASYNC_CANCEL"},
-	{giouring.OpTimeout, "TIMEOUT"}, {giouring.OpTimeoutRemove, "TIMEOUT_REMOVE"},
-	{giouring.OpSendZC, "RECV multishot"},
-}
-
-// probe asks the ring whether it has the operations used, and whether the other
-// two system calls are allowed.
-func (r *ring) probe() error {
-	var p giouring.Probe
-	if _, err := r.lib.RegisterProbe(&p, len(p.Ops)); err != nil {
-		return thisHost.explain("io_uring_register", err)
-	}
-	if err := missing(&p); err != nil {
-		return err
-	}
-	// A ring not yet enabled answers EBADFD to whoever may enter it.
-	_, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, r.enterFD, 0, 0, 0, 0, 0)
-	if errno != 0 && errno != unix.EBADFD {
-		return thisHost.explain("io_uring_enter", errno)
-	}
-	return nil
-}
-
-// missing names the first operation that a kernel does not have.
-func missing(p *giouring.Probe) error {
-	for _, q := range required {
-		if !p.IsSupported(q.op) {
-			return &RefusedError{Call: q.name, By: "the kernel (" + thisHost.release() + ") does not have it", Allow: allowKernel}
-		}
-	}
-	return nil
-}
 
 // setup makes a disabled ring. The error is the bare errno of io_uring_setup or
 // of the mapping.
@@ -209,101 +140,4 @@ func (r *ring) close() {
 		r.lib.Register(r.lib.RingFd(), giouring.UnregisterRingFDs, unsafe.Pointer(&update), 1)
 	}
 	r.lib.QueueExit()
-}
-
-// next gives the next submission entry to fill, nil when the queue is full.
-// The entry holds what it held before: it is to be assigned as a whole.
-func (r *ring) next() *sqe {
-	if r.tail-atomic.LoadUint32(r.sqHead) == uint32(len(r.sqes)) {
-		return nil
-	}
-	e := &r.sqes[r.tail&uint32(len(r.sqes)-1)]
-	r.tail++
-	return e
-}
-
-// ready gives the completions that may be looked at: entries from head up to
-// tail.
-func (r *ring) ready() (head, tail uint32) {
-	return *r.cqHead, atomic.LoadUint32(r.cqTail)
-}
-
-// at is the completion of a position that ready gave.
-func (r *ring) at(pos uint32) *cqe { return &r.cqes[pos&uint32(len(r.cqes)-1)] }
-
-// seen gives completions before pos back to the kernel.
-func (r *ring) seen(pos uint32) { atomic.StoreUint32(r.cqHead, pos) }
-
-// overflown says that completions wait in the kernel for room in the queue.
-func (r *ring) overflown() bool {
-	return atomic.LoadUint32(r.sqFlags)&giouring.SQCQOverflow != 0
-}
-
-// submit hands over what was filled without waiting. It may be called with
-// completions not yet reaped.
-func (r *ring) submit() syscall.Errno {
-	_, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, r.enterFD, r.flush(), 0, r.enterFlags, 0, 0)
-	return errno
-}
-
-// poll submits and has the kernel make completions, but does not wait. It is a
-// raw system call: it does not sleep.
-func (r *ring) poll() syscall.Errno {
-	_, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, r.enterFD, r.flush(), 0,
-		r.enterFlags|uintptr(giouring.EnterGetEvents), 0, 0)
-	return errno
-}
-
-// wait submits and sleeps until there is a completion, or as many as gather says.
-// The scheduler is told, so that the collector and other goroutines do not wait
-// for us.
-func (r *ring) wait(last int) syscall.Errno {
-	n := gather(last)
-	if n == 1 || !r.canGather {
-		_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, r.enterFD, r.flush(), 1,
-			r.enterFlags|uintptr(giouring.EnterGetEvents), 0, 0)
-		return errno
-	}
-	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, r.enterFD, r.flush(), n,
-		r.enterFlags|uintptr(giouring.EnterGetEvents|giouring.EnterExtArg),
-		uintptr(unsafe.Pointer(&r.gathering)), unsafe.Sizeof(r.gathering))
-	return errno
-}
-
-// gather is for how many completions a wait goes on, for gatherTime at most: a
-// worker that is woken for every packet spends as much on waking as on answering
-// a small request. It asks for twice what the last turn had, so that batches grow
-// for as long as that much comes in the time; one that had next to nothing to do
-// wakes for the first.
-//
-// Measured with echobench, plain requests on one core: 9.2 to 8.1 µs of CPU each
-// at 100 connections, 16.6 to 12.4 at 10.
-func gather(last int) uintptr {
-	if last <= 2 {
-		return 1
-	}
-	return uintptr(min(2*last, gatherMax))
-}
-
-const (
-	gatherMax  = 64
-	gatherTime = 50 // µs; the wait after that is for one completion
-
-	featMinTimeout = 1 << 15 // IORING_FEAT_MIN_TIMEOUT (6.12)
-)
-
-// getEventsArg is the kernel's struct io_uring_getevents_arg; the library's has
-// a pad where newer kernels (6.12) have the least time to wait.
-type getEventsArg struct {
-	sigMask     uint64
-	sigMaskSize uint32
-	minWaitUsec uint32
-	timeout     uint64
-}
-
-// flush shows the kernel what was filled and gives the number of entries that
-// it has not taken.
-func (r *ring) flush() uintptr {
-	atomic.StoreUint32(r.sqTail, r.tail)
-	return uintptr(r.tail - atomic.LoadUint32(r.sqHead))
 }

@@ -1,3 +1,5 @@
+// Writing to sockets and reading files.
+
 package uring
 
 import (

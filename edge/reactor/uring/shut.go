@@ -1,3 +1,5 @@
+// The end: nothing is unmapped that the kernel may still write to.
+
 package uring
 
 import (
