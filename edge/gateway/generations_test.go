@@ -253,6 +253,30 @@ func TestDrainAnswersWhatIsOnItsWay(t *testing.T) {
 	b.done()
 }
 
+// A client that was not told keeps its connection: its next request is answered.
+func TestDrainDuringAnAnswer(t *testing.T) {
+	b := newBench(t, benchOptions{})
+	p := b.plain.Dial()
+	p.Stalled = true
+	p.Write(get("/f1048583.bin"))
+	b.sim.Idle()
+	b.w.drain()
+	p.Stalled = false
+	b.sim.Idle()
+	if resp := exchanged(t, p.Read(), "GET")[0]; resp.Close {
+		t.Fatal("the head said close before the drain began")
+	}
+	p.WantIdle("not told yet")
+	p.Write(get("/"))
+	b.sim.Idle()
+	if resp := exchanged(t, p.Read(), "GET")[0]; !resp.Close {
+		t.Error("the last answer does not say close")
+	}
+	p.WantEOF("told")
+	p.Close()
+	b.done()
+}
+
 func TestDrainCutsWhatDoesNotEnd(t *testing.T) {
 	b := newBench(t, benchOptions{})
 	p := b.plain.Dial()

@@ -52,10 +52,12 @@ func (c *conn) retry() {
 	c.resume()
 }
 
-// endExchange goes on to the next request, or to the end of the connection.
+// endExchange goes on to the next request, or to the end of the connection. A
+// drain that began meanwhile does not end it: the client was not told, and may
+// have its next request on the way.
 func (c *conn) endExchange() {
 	x := c.x
-	last := x.resp.Close || c.w.draining
+	last := x.resp.Close
 	c.x = nil
 	c.w.endExchange(c, x)
 	switch {

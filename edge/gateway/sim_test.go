@@ -397,6 +397,7 @@ func TestDrain(t *testing.T) {
 	if !bytes.Equal(bodyOf(t, resp), b.files["f3145729.bin"]) {
 		t.Error("the answer in progress was not finished")
 	}
+	b.sim.Advance(drainIdleTime + time.Second)
 	busy.WantEOF("drained")
 	busy.Close()
 	b.done()
