@@ -47,3 +47,38 @@ func TestRetireKeyFile(t *testing.T) {
 		}
 	}
 }
+
+// FuzzRetireKeyFile: whatever can be read can be read once it is retired, and
+// retired again to the same text.
+func FuzzRetireKeyFile(f *testing.F) {
+	text, err := fuzzKey(f).MarshalKeyFile()
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, lines := range []string{"", "ECH-Role: current\r\n", "  ECH-Remove-After: 2026-12-01T00:00:00Z\nECH-Not-Before: 2026-12-01T00:00:00Z\n", "-----END \n"} {
+		f.Add([]byte(lines + string(text)))
+	}
+	until := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		before, err := ech.ParseKeyFile(text)
+		if err != nil {
+			return
+		}
+		retired, err := ech.RetireKeyFile(text, until)
+		if err != nil {
+			return // too long now
+		}
+		after, err := ech.ParseKeyFile(retired)
+		if err != nil || len(after) != len(before) {
+			t.Fatalf("%d keys, then %d, %v", len(before), len(after), err)
+		}
+		for i, k := range after {
+			if k.Role != ech.DecryptOnly || !k.RemoveAfter.Equal(until) || !k.NotBefore.Equal(before[i].NotBefore) || string(k.Config.Raw) != string(before[i].Config.Raw) {
+				t.Errorf("%v became %v", before[i], k)
+			}
+		}
+		if again, err := ech.RetireKeyFile(retired, until); err != nil || string(again) != string(retired) {
+			t.Errorf("retired again: %v, %d bytes, were %d", err, len(again), len(retired))
+		}
+	})
+}

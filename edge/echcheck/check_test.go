@@ -214,6 +214,21 @@ func (k *keys) checkSecrets(text string) {
 	}
 }
 
+// A name in a config is anyone's bytes.
+func TestNamesArePrintable(t *testing.T) {
+	k := newKeys(t)
+	k.add("a", ech.KEMX25519, 0)
+	raw := []byte(strings.Replace(string(k.by["a"].Config.Raw), "public.example", "pub\x1b[2J\nxample", 1))
+	list, err := ech.AppendConfigList(nil, raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	configs, err := readList(list, nil)
+	if err != nil || configs[0].PublicName != `"pub\x1b[2J\nxample"` || configs[0].Unusable == "" {
+		t.Errorf("%+v, %v", configs, err)
+	}
+}
+
 // The facts of a report, as a program reads them.
 func TestReportAsJSON(t *testing.T) {
 	k := newKeys(t)

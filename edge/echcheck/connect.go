@@ -96,7 +96,7 @@ func (c *Connection) make(ctx context.Context, o *Options, list []byte) {
 		c.Rejected, c.Name = true, s.ServerName // now the public name
 		c.setRetry(o, rejection.RetryConfigList)
 	case err != nil:
-		c.Error = err.Error()
+		c.Error = printable(err.Error())
 		return
 	default:
 		c.Accepted = s.ECHAccepted
@@ -128,7 +128,7 @@ func verify(o *Options, chain []*x509.Certificate, name string) string {
 		options.Intermediates.AddCert(cert)
 	}
 	if _, err := chain[0].Verify(options); err != nil {
-		return err.Error()
+		return printable(err.Error())
 	}
 	return ""
 }

@@ -3,6 +3,8 @@ package echcheck
 import (
 	"bytes"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"edge/ech"
@@ -151,7 +153,7 @@ func readList(list []byte, set *ech.Set) ([]Config, error) {
 	var configs []Config
 	for i := range parsed {
 		p := &parsed[i]
-		c := Config{ID: p.ID, PublicName: p.PublicName, KEM: KEMName(p.KEM), Role: "unknown", raw: p.Raw}
+		c := Config{ID: p.ID, PublicName: printable(p.PublicName), KEM: KEMName(p.KEM), Role: "unknown", raw: p.Raw}
 		if err := p.Usable(); err != nil {
 			c.Unusable = err.Error()
 		}
@@ -161,6 +163,14 @@ func readList(list []byte, set *ech.Set) ([]Config, error) {
 		configs = append(configs, c)
 	}
 	return configs, nil
+}
+
+// printable shows text from elsewhere so that it cannot do anything to a terminal.
+func printable(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return strconv.QuoteToASCII(s)
+	}
+	return s
 }
 
 // keyOf returns our key to a config, nil when we do not hold it. Of several files
