@@ -61,7 +61,8 @@ Everything else it has to say goes to standard error. Signals:
 	return c
 }
 
-func serve(ctx context.Context, env Env, conf *config.Config) error {
+// serve serves what conf says. Programs that are built in come first.
+func serve(ctx context.Context, env Env, conf *config.Config, programs ...gateway.ProgramFile) error {
 	signals := catchSignals()
 	defer signals.release()
 	log := gateway.NewLog(env.Err)
@@ -97,6 +98,7 @@ func serve(ctx context.Context, env Env, conf *config.Config) error {
 		Reopen:     signals.reopen,
 		Upgrade:    signals.upgrade,
 		Getenv:     env.Getenv,
+		Programs:   programs,
 	})
 }
 

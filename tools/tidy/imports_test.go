@@ -20,7 +20,7 @@ const importRules = `
 	< tlsstack/wire, tlsstack/record, certstore, certstore/dev, proxy/httpmsg, proxy/relay, proxy/proxyproto, proxy/resolve, proxy/bridge;
 
 	NONE
-	< bpfvm/isa, bpfvm/amd64, edge/config, edge/reactor, edge/sdk;
+	< bpfvm/isa, bpfvm/amd64, edge/config, edge/reactor, edge/sdk, edge/capture;
 
 	tlsstack/wire
 	< tlsstack/keys, ja4;
@@ -67,7 +67,7 @@ const importRules = `
 
 	# The commands call the package that does the work; main alone knows which
 	# reactors there are.
-	edge/config, edge/dnspub, edge/echcheck, edge/gateway, edge/reactor, edge/sdk, edge/service, edge/site, certstore/..., tlsstack, ech/..., ja4, bpfvm/...
+	edge/capture, edge/config, edge/dnspub, edge/echcheck, edge/gateway, edge/reactor, edge/sdk, edge/service, edge/site, certstore/..., tlsstack, ech/..., ja4, bpfvm/...
 	< edge/cmd;
 
 	edge/cmd, edge/config, edge/gateway, edge/reactor, edge/reactor/uring, edge/reactor/epoll, edge/service
