@@ -35,6 +35,10 @@ type Config struct {
 	Dev       bool   // a development authority and certificate in StateDir
 	StateDir  string // what edge itself makes and keeps
 
+	ClientAuth string // whether clients are asked for a certificate: ClientAuthNone …
+	ClientCA   string // PEM authorities that certificates of clients are verified against
+	KeyLog     string // file that gets the secrets of all connections; empty: nobody does
+
 	TicketKeys string // file of the keys that seal session tickets; empty: our own, rotated
 
 	ECHDir             string  // ECH key files; empty: no ECH
@@ -94,6 +98,14 @@ const (
 	ReactorEpoll = "epoll"
 )
 
+// The ways to ask clients for a certificate: not at all, so that one without goes
+// on, or so that it does not. A certificate that is shown is verified either way.
+const (
+	ClientAuthNone    = "none"
+	ClientAuthRequest = "request"
+	ClientAuthRequire = "require"
+)
+
 // New returns the defaults.
 func New() *Config {
 	return &Config{
@@ -102,7 +114,9 @@ func New() *Config {
 		StateDir: ".state",
 		Workers:  runtime.GOMAXPROCS(0),
 
-		Reactor:   ReactorAuto,
+		Reactor:    ReactorAuto,
+		ClientAuth: ClientAuthNone,
+
 		Balance:   BalanceRoundRobin,
 		AccessLog: "off",
 
@@ -128,6 +142,9 @@ func (c *Config) Check() error {
 	case ReactorAuto, ReactorUring, ReactorEpoll:
 	default:
 		return fmt.Errorf("--reactor %q: give %s, %s or %s", c.Reactor, ReactorAuto, ReactorUring, ReactorEpoll)
+	}
+	if err := c.checkClientAuth(); err != nil {
+		return err
 	}
 	switch c.Balance {
 	case BalanceRoundRobin, BalanceLeast, BalanceHash:
@@ -170,6 +187,22 @@ func (c *Config) checkCertificates() error {
 		return errors.New("--dev and --cert-dir exclude each other: leave one out")
 	case c.Dev && c.StateDir == "":
 		return errors.New("--state-dir is empty: --dev keeps its authority there")
+	}
+	return nil
+}
+
+func (c *Config) checkClientAuth() error {
+	switch c.ClientAuth {
+	case ClientAuthNone:
+		if c.ClientCA != "" {
+			return errors.New("--client-ca is of no use while clients are not asked for a certificate: add --client-auth request or require")
+		}
+	case ClientAuthRequest, ClientAuthRequire:
+		if c.ClientCA == "" {
+			return fmt.Errorf("--client-auth %s needs the authorities that clients have their certificates from: add --client-ca FILE", c.ClientAuth)
+		}
+	default:
+		return fmt.Errorf("--client-auth %q: give %s, %s or %s", c.ClientAuth, ClientAuthNone, ClientAuthRequest, ClientAuthRequire)
 	}
 	return nil
 }

@@ -72,7 +72,8 @@ func TestFlagsReachTheConfig(t *testing.T) {
 		"--http", "localhost:80", "--http", "unix:@edge", "--unix-mode", "0600", "--html-fallback", "--ticket-keys", "/t",
 		"--http-redirect", "--strict-sni", "--workers", "3", "--max-head-bytes", "16K", "--max-fields=50",
 		"--buffer-bytes", "1GiB", "--idle-timeout", "90s", "--request-timeout", "0s", "--state-dir", "/s", "--access-log", "-", "--error-log", "/e",
-		"--relay", "Public.Example.=[2001:db8::1]:443", "--ech", "/k", "--relay-public")
+		"--relay", "Public.Example.=[2001:db8::1]:443", "--ech", "/k", "--relay-public",
+		"--client-auth", "require", "--client-ca", "/a.pem", "--key-log", "/k.log")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,6 +86,7 @@ func TestFlagsReachTheConfig(t *testing.T) {
 	want.HTTPRedirect, want.StrictSNI = true, true
 	want.AccessLog, want.ErrorLog = "-", "/e"
 	want.ECHDir, want.RelayPublic = "/k", true
+	want.ClientAuth, want.ClientCA, want.KeyLog = ClientAuthRequire, "/a.pem", "/k.log"
 	want.Relays = []Relay{{"public.example", HostPort{"2001:db8::1", 443}}}
 	want.Limits.HeadBytes, want.Limits.Fields, want.Limits.BufferBytes = 16<<10, 50, 1<<30
 	want.Timeouts.Idle = 90 * time.Second
@@ -113,6 +115,11 @@ func TestRefusals(t *testing.T) {
 		{"--dev --unix-mode 668", "give permissions in octal, such as 660"},
 		{"--dev --unix-mode 1777", "give permissions in octal"},
 		{"--dev --ticket-keys=", "give a path"},
+		{"--dev --client-auth require", "--client-auth require needs the authorities"},
+		{"--dev --client-auth request", "--client-auth request needs the authorities"},
+		{"--dev --client-ca /c", "--client-ca is of no use while clients are not asked"},
+		{"--dev --client-auth maybe", `--client-auth "maybe": give none, request or require`},
+		{"--dev --key-log=", "give a path"},
 		{"--dev --min-rate 2m", "--min-rate 2m: give a value from 0 to 1m"},
 		{"--dev --listen :1 --listen :1", "--listen [::]:1: already taken by --listen"},
 		{"--dev --listen :1 --http :1", "--http [::]:1: already taken by --listen"},

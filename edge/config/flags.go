@@ -54,6 +54,9 @@ func (c *Config) certificateFlags() *pflag.FlagSet {
 	fs.BoolVar(&c.Dev, "dev", c.Dev, "make and use a development authority and certificate")
 	fs.Var((*pathValue)(&c.StateDir), "state-dir", "where edge keeps what it makes itself")
 	fs.Var((*fileValue)(&c.TicketKeys), "ticket-keys", "keys of session tickets, to share or to keep (default: made anew, rotated)")
+	fs.StringVar(&c.ClientAuth, "client-auth", c.ClientAuth, "ask clients for a certificate: none, request, require")
+	fs.Var((*fileValue)(&c.ClientCA), "client-ca", "authorities, in PEM, that certificates of clients are verified against")
+	fs.Var((*fileValue)(&c.KeyLog), "key-log", "append the secrets of all connections, for debugging: whoever has them reads all traffic")
 	return fs
 }
 

@@ -58,6 +58,7 @@ func (l *accessLog) flush() {
 //	sni, tls, suite, group, resumed   of the connection; left out without TLS
 //	ech, outer   none, rejected or accepted; with the name in the outer hello
 //	ja4, ja4_inner   of the hello that the network saw; of the inner one with ECH
+//	client, client_sha256   subject and hash of the client's certificate, if it has shown one
 //	host, method, path, proto         of the request
 //	status, bytes   of the answer; bytes of its body that were put out
 //	us        from the request's head to the answer's last byte put out, µs
@@ -83,6 +84,7 @@ func (w *worker) appendLine(b []byte, c *conn, x *exchange) []byte {
 			b = appendField(b, "outer", []byte(info.PublicName))
 		}
 		b = c.prints.appendFields(b)
+		b = c.clientFacts().appendFields(b)
 	}
 	b = appendField(b, "host", x.req.Authority)
 	b = appendField(b, "method", x.req.Method)

@@ -38,6 +38,7 @@ type conn struct {
 	filling   bool // the tail of out is being read into
 	peerEnded bool // the peer will send no more: close_notify or FIN
 	notified  bool // close_notify is in the output
+	rested    bool // timerIdle: the first part of it is over, see conn.rest
 	unsent    int  // answers in out, all of them whole but the last
 
 	gen *localGen    // held during the handshake
@@ -60,7 +61,8 @@ type conn struct {
 	sampled  bool      // ackedWas is of this Send
 	ackedWas uint64    // what the peer had acknowledged at the last look
 
-	prints prints // of the client
+	prints prints       // of the client
+	client *clientFacts // see conn.clientFacts
 
 	bodyMoved int // bytes of a request body since its time was started
 

@@ -75,7 +75,7 @@ type localGen struct {
 
 // holds says whether there is a certificate for a name in normal form.
 func (g *generation) holds(name []byte) bool {
-	return g.certs.snapshot != nil && g.certs.snapshot.Match(name) != nil
+	return len(g.certs.Credentials(name)) > 0
 }
 
 // certificates lets the handshake choose from a snapshot. The credentials stand
@@ -84,15 +84,17 @@ type certificates struct {
 	snapshot *certstore.Snapshot // nil: there are no certificates, all is relayed
 	byPair   []*tlsstack.Credential
 	byEntry  [][]*tlsstack.Credential
+	fallback []*tlsstack.Credential // for names that are not held
 }
 
 // newCertificates precomputes a credential for each pair, once, and the list of
 // candidates of each entry. What before has of the very same pair is taken over,
-// if its snapshot is the one that snap was made after.
-func newCertificates(snap *certstore.Snapshot, before *certificates) (*certificates, error) {
+// if its snapshot is the one that snap was made after. A pair that TLS cannot use
+// is left out, and refused says why: it is told when it is new, not each time.
+func newCertificates(snap *certstore.Snapshot, before *certificates) (c *certificates, refused []error) {
 	pairs := snap.Pairs()
 	follows := snap.Follows(before.snapshot)
-	c := &certificates{snapshot: snap, byPair: make([]*tlsstack.Credential, len(pairs))}
+	c = &certificates{snapshot: snap, byPair: make([]*tlsstack.Credential, len(pairs))}
 	for i, p := range pairs {
 		if follows && p.PreviousIndex >= 0 {
 			c.byPair[i] = before.byPair[p.PreviousIndex]
@@ -100,18 +102,24 @@ func newCertificates(snap *certstore.Snapshot, before *certificates) (*certifica
 		}
 		cred, err := tlsstack.NewCredential(p.Chain, p.Signer, p.Staple, nil)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p.CertFile, err)
+			refused = append(refused, fmt.Errorf("%s is not served: %w", p.CertFile, err))
+			continue
 		}
 		c.byPair[i] = cred
 	}
-	entries := snap.Entries()
-	c.byEntry = make([][]*tlsstack.Credential, len(entries))
-	for i, e := range entries {
+	c.byEntry = make([][]*tlsstack.Credential, len(snap.Entries()))
+	for i, e := range snap.Entries() {
 		for _, p := range e.Pairs {
-			c.byEntry[i] = append(c.byEntry[i], c.byPair[p.Index])
+			if cred := c.byPair[p.Index]; cred != nil {
+				c.byEntry[i] = append(c.byEntry[i], cred)
+			}
 		}
 	}
-	return c, nil
+	c.fallback = c.of(snap.Default())
+	for i := 0; len(c.fallback) == 0 && i < len(c.byEntry); i++ {
+		c.fallback = c.byEntry[i]
+	}
+	return c, refused
 }
 
 // Credentials implements tlsstack.CertificateSource.
@@ -123,12 +131,7 @@ func (c *certificates) Credentials(name []byte) []*tlsstack.Credential {
 }
 
 // Default implements tlsstack.CertificateSource.
-func (c *certificates) Default() []*tlsstack.Credential {
-	if c.snapshot == nil {
-		return nil
-	}
-	return c.of(c.snapshot.Default())
-}
+func (c *certificates) Default() []*tlsstack.Credential { return c.fallback }
 
 func (c *certificates) of(e *certstore.Entry) []*tlsstack.Credential {
 	if e == nil {

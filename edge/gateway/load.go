@@ -7,6 +7,7 @@ import (
 
 	"edge/certstore"
 	"edge/ech"
+	"edge/edge/config"
 	"edge/edge/site"
 	"edge/tlsstack"
 )
@@ -19,7 +20,8 @@ const (
 	partSite parts = 1 << iota
 	partCertificates
 	partKeys
-	partsAll = partSite | partCertificates | partKeys
+	partClients
+	partsAll = partSite | partCertificates | partKeys | partClients
 )
 
 // load makes a generation of what there is on disk now. previous is the one in
@@ -45,10 +47,17 @@ func (s *server) loadWith(certs *certificates, previous *generation, what parts)
 	var programs *programs
 	var keys *ech.Set
 	var keysChanged string
+	var clients tlsstack.ClientVerifier
 	var err error
 	if previous != nil {
 		number, open, programs = previous.number+1, previous.shared, previous.programs
 		keys, keysChanged = previous.tls.ECH, previous.keysChanged
+		clients = previous.tls.ClientVerifier
+	}
+	if what&partClients != 0 {
+		if clients, err = s.loadClientCAs(); err != nil {
+			return nil, err
+		}
 	}
 	if what&partKeys != 0 {
 		keysChanged = signatureOf(s.cfg.ECHDir)
@@ -67,7 +76,7 @@ func (s *server) loadWith(certs *certificates, previous *generation, what parts)
 	}
 	g := &generation{
 		number: number, certs: certs, keysChanged: keysChanged,
-		relays: s.relayTargets(keys), tls: s.tlsConfig(certs, keys),
+		relays: s.relayTargets(keys), tls: s.tlsConfig(certs, keys, clients),
 	}
 	g.serve(open)
 	g.run(programs)
@@ -154,7 +163,14 @@ func (s *server) useCertificates(snap *certstore.Snapshot, before *certificates)
 	if snap.Len() == 0 {
 		return nil, fmt.Errorf("%s holds no usable certificate with its key: put PEM files there, or try --dev", s.cfg.CertDir)
 	}
-	return newCertificates(snap, before)
+	certs, refused := newCertificates(snap, before)
+	for _, err := range refused {
+		s.log.Printf("certificates: %v", err)
+	}
+	if len(certs.Default()) == 0 {
+		return nil, fmt.Errorf("%s holds no certificate that can be used", s.cfg.CertDir)
+	}
+	return certs, nil
 }
 
 // logCertificates tells what is new about the certificates.
@@ -172,12 +188,40 @@ func (s *server) logCertificates(r *certstore.Report) {
 	}
 }
 
-// tlsConfig is the TLS side of a generation.
-func (s *server) tlsConfig(certs *certificates, keys *ech.Set) *tlsstack.Config {
+// loadClientCAs reads the authorities of client certificates; nil without any.
+func (s *server) loadClientCAs() (tlsstack.ClientVerifier, error) {
+	if s.cfg.ClientAuth == config.ClientAuthNone {
+		return nil, nil
+	}
+	file, err := os.ReadFile(s.cfg.ClientCA)
+	if err != nil {
+		return nil, fmt.Errorf("--client-ca: %w", err)
+	}
+	cas, err := tlsstack.NewClientCAs(file)
+	if err != nil {
+		return nil, fmt.Errorf("--client-ca %s: %w", s.cfg.ClientCA, err)
+	}
+	return cas, nil
+}
+
+// clientAuth is --client-auth in the words of the TLS machine.
+var clientAuth = map[string]tlsstack.ClientAuth{
+	config.ClientAuthNone:    tlsstack.ClientAuthNone,
+	config.ClientAuthRequest: tlsstack.ClientAuthRequest,
+	config.ClientAuthRequire: tlsstack.ClientAuthRequire,
+}
+
+// tlsConfig is the TLS side of a generation. clients is nil without client
+// certificates.
+func (s *server) tlsConfig(certs *certificates, keys *ech.Set, clients tlsstack.ClientVerifier) *tlsstack.Config {
 	return &tlsstack.Config{
-		Certificates: certs,
-		ECH:          keys,
-		Tickets:      s.tickets,
+		Certificates:   certs,
+		ECH:            keys,
+		Tickets:        s.tickets,
+		ClientAuth:     clientAuth[s.cfg.ClientAuth],
+		ClientVerifier: clients,
+		Compressors:    tlsstack.Compressors,
+		KeyLog:         s.keyLog.writer(),
 
 		TicketLifetime: ticketLifetime,
 		NextProtos:     []string{"http/1.1"},

@@ -64,6 +64,7 @@ func (c *conn) front(x *exchange) *proxy.Front {
 	if c.on.tls {
 		f.ECH = append(w.echText[:0], c.tls.Info().ECH.String()...)
 		w.echText = f.ECH
+		c.frontClient(f)
 	}
 	x.idText = x.id.append(x.idText[:0])
 	f.RequestID = x.idText

@@ -52,6 +52,7 @@ type server struct {
 	tickets    *tlsstack.TicketKeys
 	gen        atomic.Pointer[generation]
 	logs       *logFile // nil: there is no access log
+	keyLog     *keyLog  // nil: there is none
 	notify     *service.Notifier
 	resolver   *resolve.Resolver
 	routes     proxy.Routes              // of --proxy
@@ -97,6 +98,10 @@ func Serve(ctx context.Context, o Options) error {
 	if err := s.setUpProxy(); err != nil {
 		return err
 	}
+	if s.keyLog, err = openKeyLog(s.cfg.KeyLog, s.log.Printf); err != nil {
+		return err
+	}
+	defer s.keyLog.close()
 	gen, err := s.load(nil, partsAll)
 	if err != nil {
 		return err

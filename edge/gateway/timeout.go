@@ -46,6 +46,11 @@ func (c *conn) timeout(k timerKind) time.Duration {
 	panic("BUG: no such timer")
 }
 
+// restAfter is the first part of the idle time, after which a connection rests: it
+// gives back what only a busy one needs. It is long against the pause between two
+// requests of a page, and short against the time that idle connections are kept.
+const restAfter = time.Second
+
 // setTimer replaces the connection's deadline.
 func (c *conn) setTimer(k timerKind) {
 	c.timer = k
@@ -56,6 +61,11 @@ func (c *conn) setTimer(k timerKind) {
 		d /= sampleShare
 	case timerBody:
 		c.bodyMoved = 0
+	case timerIdle:
+		c.rested = d <= restAfter // then it is not worth it
+		if !c.rested {
+			d = restAfter
+		}
 	}
 	c.w.r.SetDeadline(c.sock, c.capped(c.w.r.Now().Add(d)))
 }
@@ -125,6 +135,10 @@ func (c *conn) expired() {
 		c.w.r.SetDeadline(c.sock, c.capped(c.w.r.Now().Add(c.timeout(timerWrite))))
 		return
 	}
+	if c.timer == timerIdle && !c.rested {
+		c.rest()
+		return
+	}
 	c.w.stats.timeouts.Add(1)
 	switch c.timer {
 	case timerIdle:
@@ -136,6 +150,17 @@ func (c *conn) expired() {
 	default:
 		c.close()
 	}
+}
+
+// rest gives back the expanded keys of a connection that has been idle for
+// restAfter, and waits for the rest of the idle time. Its buffers it has given back
+// before: it holds none that are empty.
+func (c *conn) rest() {
+	c.rested = true
+	if c.on.tls {
+		c.tls.Rest()
+	}
+	c.w.r.SetDeadline(c.sock, c.w.r.Now().Add(c.timeout(timerIdle)-restAfter))
 }
 
 // sampleShare: what the peer has acknowledged is asked of the kernel first when

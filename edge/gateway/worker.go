@@ -36,6 +36,7 @@ type worker struct {
 	forwarder proxy.Forwarder
 	front     proxy.Front // scratch
 	echText   []byte      // scratch
+	certText  []byte      // scratch
 	dirtyUps  []*upstream // have bytes to send at the end of the turn
 
 	gen *localGen // the current generation
