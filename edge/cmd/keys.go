@@ -44,7 +44,7 @@ between machines by any means, and rotated on any of them.`,
 }
 
 // dirDefault is where the commands look for keys.
-const dirDefault = "ech"
+const dirDefault = "ech-keys"
 
 // dirFlag gives c the flag for the directory of keys.
 func dirFlag(c *cobra.Command, dir *string) {
