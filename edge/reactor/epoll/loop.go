@@ -35,7 +35,7 @@ func (r *Reactor) Run(h reactor.Handler) error {
 func (r *Reactor) wait() (n int, err error) {
 	timeout := -1
 	switch next := r.Wheel.Next(); {
-	case len(r.outcomes) > 0 || r.Wheel.Ready() || r.haveReadable():
+	case len(r.outcomes) > 0 || len(r.accepting) > 0 || r.Wheel.Ready() || r.haveReadable():
 		timeout = 0
 	case next != 0:
 		timeout = int(max(0, next.Sub(r.Read())+time.Millisecond-1) / time.Millisecond)
@@ -69,6 +69,7 @@ func (r *Reactor) turn(n int) {
 		r.event(&r.events[i])
 	}
 	r.deliver()
+	r.acceptAll()
 	r.receive()
 	r.TrimLater()
 	r.expire()

@@ -51,11 +51,12 @@ type Reactor struct {
 	recv  recvBuffers
 	files files
 
-	events   [eventsMax]unix.EpollEvent
-	readable []reactor.Sock // to be received from, or accepted from
-	outcomes []outcome      // to be handed over in the next turn
-	sockaddr syscall.RawSockaddrAny
-	address  [unix.SizeofSockaddrUnix]byte
+	events    [eventsMax]unix.EpollEvent
+	accepting []reactor.Sock // listeners with connections to be accepted
+	readable  []reactor.Sock // to be received from
+	outcomes  []outcome      // to be handed over in the next turn
+	sockaddr  syscall.RawSockaddrAny
+	address   [unix.SizeofSockaddrUnix]byte
 }
 
 var _ reactor.Reactor = (*Reactor)(nil)

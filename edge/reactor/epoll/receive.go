@@ -74,10 +74,16 @@ func (r *Reactor) PauseReceive(s reactor.Sock) {
 // due says that there is something to receive that is wanted.
 func (c *conn) due() bool { return c.want && c.readable && !c.ended && !c.resting }
 
-// queue has a socket received from in this turn or the next, if it is due.
+// queue has a socket received or accepted from in this turn or the next, if it is
+// due.
 func (r *Reactor) queue(sl *slot) {
-	if sl.Op.due() && !sl.Op.queued && sl.State == reactor.SlotOpen {
-		sl.Op.queued = true
+	switch c := &sl.Op; {
+	case !c.due() || c.queued || sl.State != reactor.SlotOpen:
+	case c.listener:
+		c.queued = true
+		r.accepting = append(r.accepting, sl.Sock)
+	default:
+		c.queued = true
 		r.readable = append(r.readable, sl.Sock)
 	}
 }
@@ -88,17 +94,9 @@ func (r *Reactor) receive() {
 	n := len(r.readable)
 	i := 0
 	for ; i < n && r.recv.have(); i++ {
-		sl := r.slots.Live(r.readable[i])
-		if sl == nil {
-			continue
-		}
-		sl.Op.queued = false
-		if sl.Op.listener {
-			r.accept(sl)
-		} else {
+		if sl := r.slots.Live(r.readable[i]); sl != nil {
+			sl.Op.queued = false
 			r.read(sl)
-		}
-		if sl.State == reactor.SlotOpen {
 			r.queue(sl)
 		}
 	}

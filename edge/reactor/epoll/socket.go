@@ -36,6 +36,19 @@ func (r *Reactor) Listen(fd int) (reactor.Sock, error) {
 	return sl.Sock, nil
 }
 
+// acceptAll goes once through the listeners on which connections wait.
+func (r *Reactor) acceptAll() {
+	n := len(r.accepting)
+	for i := range n {
+		if l := r.slots.Live(r.accepting[i]); l != nil {
+			l.Op.queued = false
+			r.accept(l)
+			r.queue(l)
+		}
+	}
+	r.accepting = r.accepting[:copy(r.accepting, r.accepting[n:])]
+}
+
 // accept takes what waits, for as long as that is wanted.
 func (r *Reactor) accept(l *slot) {
 	for range acceptsMax {

@@ -106,6 +106,7 @@ func Run(t *testing.T, make Make, only ...string) {
 		{"SocketsMax", testSocketsMax},
 		{"RunAgain", testRunAgain},
 		{"Clock", testClock},
+		{"Chaos", testChaos},
 	} {
 		if len(only) > 0 && !slices.Contains(only, c.name) {
 			continue

@@ -24,6 +24,8 @@ type socket struct {
 	connected bool
 	connErr   error
 	fileReads int
+	fileAsked int
+	fileBufs  [][]byte
 	fileN     int
 	fileErr   error
 	expired   int
