@@ -35,12 +35,13 @@ type daemon struct {
 // development certificate is used (--dev is added), without --listen any free port, and two
 // workers without --workers.
 type daemonOptions struct {
-	args  []string
-	env   []string
-	files []*os.File // 3 and on
-	shell string     // what a shell does before it becomes the program
-	user  *syscall.Credential
-	lines int // listening lines to wait for; 0: one for each address in args
+	args   []string
+	env    []string
+	files  []*os.File // 3 and on
+	shell  string     // what a shell does before it becomes the program
+	user   *syscall.Credential
+	binary string // "": the one that runs
+	lines  int    // listening lines to wait for; 0: one for each address in args
 }
 
 func startDaemon(t *testing.T, o daemonOptions) *daemon {
@@ -68,6 +69,9 @@ func launchDaemon(t *testing.T, o daemonOptions) *daemon {
 		d.caFile = filepath.Join(dir, "state", "dev", "authority", "ca.pem")
 	}
 	d.cmd = command(context.Background(), args...)
+	if o.binary != "" {
+		d.cmd.Path, d.cmd.Args[0] = o.binary, o.binary
+	}
 	if o.shell != "" {
 		sh := exec.Command("/bin/sh", append([]string{"-c", o.shell + "\nexec \"$0\" \"$@\"", d.cmd.Path}, args...)...)
 		sh.Env = d.cmd.Env
@@ -226,17 +230,23 @@ func (d *daemon) awaitExit() int {
 // version asks for /version on a new plain connection.
 func (d *daemon) version() string {
 	d.t.Helper()
-	c, err := net.DialTimeout("tcp", d.plain, patience)
+	version, err := d.tryVersion()
 	if err != nil {
 		d.t.Fatal(err)
+	}
+	return version
+}
+
+// tryVersion is version where a failure is no surprise.
+func (d *daemon) tryVersion() (string, error) {
+	c, err := d.dialPlain()
+	if err != nil {
+		return "", err
 	}
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patience))
 	_, body, err := get(c, "/version")
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	return strings.TrimSpace(body)
+	return strings.TrimSpace(body), err
 }
 
 // steady is a client that uses its connection for as long as it is told to.

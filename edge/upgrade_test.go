@@ -64,6 +64,7 @@ func (l *load) run(dial func() (net.Conn, error), path string, fresh bool) {
 // Requests go on through reloads and upgrades: none is refused, none is lost, on
 // connections that stay and on new ones, over TCP and a unix socket.
 func TestUpgradeUnderLoad(t *testing.T) {
+	t.Parallel()
 	v := newVersions(t)
 	socket := filepath.Join(t.TempDir(), "edge.sock")
 	d := startDaemon(t, daemonOptions{args: []string{"--http", "127.0.0.1:0", "--http", "unix:" + socket, v.path}})
@@ -101,6 +102,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 
 // A download in progress is finished by the process that began it.
 func TestDownloadOutlivesAnUpgrade(t *testing.T) {
+	t.Parallel()
 	v := newVersions(t)
 	d := startDaemon(t, daemonOptions{args: []string{"--http", "127.0.0.1:0", v.path}})
 	want := v.big
@@ -120,6 +122,7 @@ func TestDownloadOutlivesAnUpgrade(t *testing.T) {
 
 // A successor that cannot serve changes nothing.
 func TestFailedUpgrade(t *testing.T) {
+	t.Parallel()
 	v := newVersions(t)
 	d := startDaemon(t, daemonOptions{args: []string{"--http", "127.0.0.1:0", v.path}})
 	rename(t, "/dev/null", v.path)
@@ -134,6 +137,7 @@ func TestFailedUpgrade(t *testing.T) {
 
 // Tickets of one process are good with its successors.
 func TestTicketsOutliveAnUpgrade(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, daemonOptions{args: []string{site(t)}})
 	dial := d.dialTLS(tls.NewLRUClientSessionCache(4))
 	for i := range 4 {
@@ -156,6 +160,7 @@ func TestTicketsOutliveAnUpgrade(t *testing.T) {
 // Tickets are good after a restart if the keys are in a file, and with any server
 // that has the same file; SIGHUP takes new ones.
 func TestTicketKeysFromAFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "tickets")
 	writeFile(t, file, ticketKey(t))
@@ -211,6 +216,7 @@ func TestTicketKeysFromAFile(t *testing.T) {
 
 // SIGTERM lets downloads end, within --drain.
 func TestTerminateFinishesDownloads(t *testing.T) {
+	t.Parallel()
 	v := newVersions(t)
 	d := startDaemon(t, daemonOptions{args: []string{"--http", "127.0.0.1:0", v.path}})
 	c := d.slowDownload()
@@ -231,6 +237,7 @@ func TestTerminateFinishesDownloads(t *testing.T) {
 }
 
 func TestDrainCutsWhatTakesTooLong(t *testing.T) {
+	t.Parallel()
 	v := newVersions(t)
 	d := startDaemon(t, daemonOptions{args: []string{"--http", "127.0.0.1:0", "--drain", "300ms", v.path}})
 	c := d.slowDownload()
@@ -248,6 +255,7 @@ func TestDrainCutsWhatTakesTooLong(t *testing.T) {
 
 // A second signal does not wait.
 func TestSecondSignal(t *testing.T) {
+	t.Parallel()
 	v := newVersions(t)
 	d := startDaemon(t, daemonOptions{args: []string{"--http", "127.0.0.1:0", "--drain", "1h", v.path}})
 	d.slowDownload()
@@ -277,6 +285,7 @@ func TestSecondSignal(t *testing.T) {
 // A request that comes on an idle connection just when the drain begins is
 // answered, and told that it is the last.
 func TestRequestDuringTheDrain(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, daemonOptions{args: []string{"--http", "127.0.0.1:0", site(t)}})
 	c := d.dialTo(d.plain)
 	expectPage(t, c)

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/hex"
+	"net/netip"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -54,7 +55,7 @@ func (l *accessLog) flush() {
 //
 //	time      when the request began, RFC 3339, UTC
 //	id        of the request, 32 hexadecimal digits
-//	peer      address and port
+//	peer      address and port, or "unix"
 //	sni, tls, suite, group, resumed   of the connection; left out without TLS
 //	ech, outer   none, rejected or accepted; with the name in the outer hello
 //	ja4, ja4_inner   of the hello that the network saw; of the inner one with ECH
@@ -70,7 +71,7 @@ func (w *worker) appendLine(b []byte, c *conn, x *exchange) []byte {
 	b = append(b, `","id":"`...)
 	b = x.id.append(b)
 	b = append(b, `","peer":"`...)
-	b = c.peer.AppendTo(b)
+	b = appendPeer(b, c.peer)
 	b = append(b, '"')
 	if c.on.tls {
 		info := c.tls.Info()
@@ -102,6 +103,18 @@ func (w *worker) appendLine(b []byte, c *conn, x *exchange) []byte {
 	}
 	return append(b, "}\n"...)
 }
+
+// appendPeer appends what a client is called in logs: peers at a unix socket have
+// no address.
+func appendPeer(b []byte, peer netip.AddrPort) []byte {
+	if !peer.IsValid() {
+		return append(b, "unix"...)
+	}
+	return peer.AppendTo(b)
+}
+
+// clientName is what the connection's client is called in logs.
+func (c *conn) clientName() string { return string(appendPeer(nil, c.peer)) }
 
 // logValueMax is the most bytes of a peer's value in a line.
 const logValueMax = 2048

@@ -155,8 +155,8 @@ func (w *worker) leaveBooks(peer netip.AddrPort) {
 func (c *conn) logTLS(err error) {
 	var e *tlsstack.Error
 	if !errors.As(err, &e) {
-		c.w.server.log.limited("tls", "tls: %v; client %s", err, c.peer)
+		c.w.server.log.limited("tls", "tls: %v; client %s", err, c.clientName())
 		return
 	}
-	c.w.server.log.limited("tls", "%v; client %s, server name %q", e, c.peer, c.tls.Info().ServerName)
+	c.w.server.log.limited("tls", "%v; client %s, server name %q%s", e, c.clientName(), c.tls.Info().ServerName, c.prints.text())
 }

@@ -144,11 +144,11 @@ func (r *programRun) run(instances []*bpfvm.Instance) outcome {
 		case bpfvm.Budget:
 			return r.sliceUsed()
 		case bpfvm.Trap:
-			r.tell("%v; client %s", r.task.Trap(), r.c.peer)
+			r.tell("%v; client %s", r.task.Trap(), r.c.clientName())
 			return runFailed
 		case bpfvm.Done:
 			if result := int32(r.task.Result()); result < 0 {
-				r.tell("%s: program %s returned %d; client %s", e.file, e.program.Name(), result, r.c.peer)
+				r.tell("%s: program %s returned %d; client %s", e.file, e.program.Name(), result, r.c.clientName())
 				return runFailed
 			} else if result != resultNext || r.verdict.kind != verdictNone {
 				return runPassed
@@ -169,7 +169,7 @@ func (r *programRun) sliceUsed() outcome {
 	e := &r.chain[r.at]
 	if limit := r.c.w.server.cfg.Timeouts.Script; time.Duration(r.slices)*sliceTime >= limit {
 		r.task.Stop()
-		r.tell("%s: program %s took longer than --script-time %v and was stopped; client %s", e.file, e.program.Name(), limit, r.c.peer)
+		r.tell("%s: program %s took longer than --script-time %v and was stopped; client %s", e.file, e.program.Name(), limit, r.c.clientName())
 		return runStopped
 	}
 	return runWaits

@@ -177,7 +177,7 @@ func (c *conn) refuse(x *exchange, err error) {
 		status, reason = e.Status, e.Reason
 	}
 	c.w.stats.badRequests.Add(1)
-	c.w.server.log.limited("request", "request refused: %v; client %s", err, c.peer)
+	c.w.server.log.limited("request", "request refused: %v; client %s", err, c.clientName())
 	if x.headDone {
 		c.abort() // the answer is under way: nothing true can be added to it
 		return
