@@ -32,7 +32,8 @@ build:
 
 run: build
 	mkdir -p $(STATE)
-	bin/edge pack examples/site -o $(STATE)/site.tar
+	tools/setup/setup.sh
+	tools/setup/site.sh bin/edge $(STATE)/site.tar
 	ls $(STATE)/ech/*.pem >/dev/null 2>&1 || bin/edge keys gen-ech --public-name public.localhost --dir $(STATE)/ech > $(STATE)/ech.zone
 	exec bin/edge serve --dev --state-dir $(STATE) --ech $(STATE)/ech --listen $(LISTEN) $(STATE)/site.tar
 

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -26,7 +27,7 @@ func (p *packing) convert(name string, content []byte) (asName string, as []byte
 		return "", nil, nil
 	case ".c":
 		warn := func(line string) { fmt.Fprintf(p.env.Err, "edge: %s\n", line) }
-		if content, err = sdk.Compile(p.ctx, shown, content, filepath.Dir(shown), warn); err != nil {
+		if content, err = sdk.Compile(p.ctx, name, content, filepath.Dir(shown), warn); err != nil {
 			return "", nil, err
 		}
 		asName = strings.TrimSuffix(name, ".c") + ".o"
@@ -35,13 +36,13 @@ func (p *packing) convert(name string, content []byte) (asName string, as []byte
 		return name, content, nil
 	}
 	if p.scripts[asName] {
-		return "", nil, fmt.Errorf("%s is there as C and as an object: remove one of them", strings.TrimSuffix(shown, path.Ext(shown)))
+		return "", nil, errors.New("it is there as C and as an object: remove one of them")
 	}
 	if p.scripts == nil {
 		p.scripts = map[string]bool{}
 	}
 	p.scripts[asName] = true
-	o, err := gateway.LoadProgram(p.ctx, gateway.ProgramFile{Name: strings.TrimSuffix(shown, path.Ext(shown)) + ".o", Content: content}, nil, nil)
+	o, err := gateway.LoadProgram(p.ctx, gateway.ProgramFile{Name: asName, Content: content}, nil, nil)
 	if err != nil {
 		return "", nil, err
 	}

@@ -55,10 +55,6 @@ func LoadProgram(ctx context.Context, f ProgramFile, maps *bpfvm.MapStore, warn 
 	if err != nil {
 		return nil, named(f.Name, err)
 	}
-	if len(o.Programs()) == 0 {
-		o.Close()
-		return nil, fmt.Errorf("%s holds no program: put functions in %s", f.Name, strings.Join(hookSections[hookHello:], ", "))
-	}
 	return o, nil
 }
 

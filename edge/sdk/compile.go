@@ -82,9 +82,11 @@ func Compile(ctx context.Context, name string, source []byte, dir string, warn f
 }
 
 func arguments(work, dir, output string) []string {
+	// Where things lie here is left out of the object: it is the same everywhere.
 	args := append([]string{}, compileFlags...)
+	args = append(args, "-ffile-prefix-map="+work+"/=")
 	if dir != "" {
-		args = append(args, "-iquote", dir)
+		args = append(args, "-iquote", dir, "-ffile-prefix-map="+strings.TrimSuffix(dir, "/")+"/=")
 	}
 	return append(args, "-I", work, "-x", "c", "-c", "-", "-o", output)
 }

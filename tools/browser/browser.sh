@@ -27,7 +27,8 @@ finish() {
 }
 trap finish EXIT
 
-bin/edge serve --dev --state-dir "$work/state" --listen 127.0.0.1:0 examples/site \
+tools/setup/site.sh bin/edge "$work/site.tar"
+bin/edge serve --dev --state-dir "$work/state" --listen 127.0.0.1:0 "$work/site.tar" \
 	>"$work/ready" 2>"$work/log" &
 server=$!
 for _ in $(seq 100); do

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Installs the programs that some tests call, where they are missing and where
-# this may be done: Debian or a relative, as root. Elsewhere it says what is
-# missing; the tests that need it skip and say so as well.
+# Installs the programs that some tests call, and clang for the programs of the
+# example site, where they are missing and where this may be done: Debian or a
+# relative, as root. Elsewhere it says what is missing; the tests that need it skip
+# and say so as well.
 set -eu
 
 missing=
@@ -11,6 +12,7 @@ want() { # want PROGRAM PACKAGE
 
 want curl curl
 want openssl openssl
+want clang clang
 
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
