@@ -28,6 +28,14 @@ func (c *conn) takePrints() {
 	}
 }
 
+// text is the fingerprint at the end of a line in words, if there is one.
+func (p *prints) text() string {
+	if !p.known {
+		return ""
+	}
+	return ", ja4 " + string(p.outer[:])
+}
+
 // appendFields appends what is known to a line of the access log.
 func (p *prints) appendFields(b []byte) []byte {
 	if p.known {
