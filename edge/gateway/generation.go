@@ -73,7 +73,7 @@ type localGen struct {
 	holders int // connections and exchanges of this worker
 }
 
-// holds says whether there is a certificate for a name in normal form.
+// holds says whether there is a certificate for a name.
 func (g *generation) holds(name []byte) bool {
 	return len(g.certs.Credentials(name)) > 0
 }
@@ -127,7 +127,12 @@ func (c *certificates) Credentials(name []byte) []*tlsstack.Credential {
 	if c.snapshot == nil {
 		return nil
 	}
-	return c.of(c.snapshot.Match(name))
+	var buf nameBuffer
+	normal := normalName(&buf, name)
+	if normal == nil {
+		return nil
+	}
+	return c.of(c.snapshot.Match(normal))
 }
 
 // Default implements tlsstack.CertificateSource.

@@ -30,11 +30,20 @@ func (c *conn) advance() bool {
 			return false
 		}
 		c.stage = stageHandshake
+		c.logDefault()
 	}
 	if c.stage == stageHandshake && c.tls.Wait() == tlsstack.WaitData {
 		c.established()
 	}
 	return true
+}
+
+// logDefault says that a client asked for a name that we hold no certificate for,
+// and was shown the default one. With --strict-sni the handshake fails instead.
+func (c *conn) logDefault() {
+	if info := c.tls.Info(); info.DefaultCert && info.ServerName != "" {
+		c.w.server.log.limitedTo(1, "default", "tls: no certificate for %q: the default one was shown; client %s", info.ServerName, c.clientName())
+	}
 }
 
 // established has the client's Finished.

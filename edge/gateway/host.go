@@ -29,12 +29,30 @@ func (c *conn) misdirected(x *exchange) bool {
 	if sent == "" || httpmsg.EqualFold(host, sent) {
 		return false // nearly always
 	}
+	var buf nameBuffer
 	name, err := certstore.AppendHost(c.w.scratch[:0], x.req.Authority)
 	c.w.scratch = name[:0]
 	if err == certstore.ErrNameAddress {
 		return false
 	}
-	return err != nil || string(name) != sent && !x.gen.holds(name)
+	return err != nil || string(name) != string(normalName(&buf, []byte(sent))) && !x.gen.holds(name)
+}
+
+// nameBuffer holds any name in normal form.
+type nameBuffer [certstore.NameBytesMax]byte
+
+// normalName brings the name out of a hello, which the TLS machine has taken a
+// trailing dot from, into the one form that hosts, certificates and relays are
+// looked up by. nil: it has none, and is held nowhere.
+func normalName(buf *nameBuffer, sent []byte) []byte {
+	if bytes.HasSuffix(sent, []byte{'.'}) {
+		return nil // there were two
+	}
+	name, err := certstore.AppendName(buf[:0], sent)
+	if err != nil {
+		return nil
+	}
+	return name
 }
 
 // hostName appends the normal form of the host in an authority, without its

@@ -90,8 +90,10 @@ func (c *conn) relayTargetOf() *relayTarget {
 	if len(c.gen.relays) == 0 || info.ECH == ech.Accepted || info.ServerName == "" {
 		return nil
 	}
-	to := c.gen.relays[info.ServerName]
-	if to == nil || c.gen.holds([]byte(info.ServerName)) {
+	var buf nameBuffer
+	name := normalName(&buf, []byte(info.ServerName))
+	to := c.gen.relays[string(name)]
+	if to == nil || c.gen.holds(name) {
 		return nil
 	}
 	return to
