@@ -94,7 +94,7 @@ const importRules = `
 // testRules is what tests may import beyond importRules.
 const testRules = `
 	# The gateway's tests run it whole, on every reactor.
-	edge/reactor/uring, edge/reactor/epoll
+	edge/reactor/uring, edge/reactor/epoll, edge/capture
 	< edge/gateway;
 
 	# What speaks DNS is tested against a server of our own.
