@@ -39,14 +39,17 @@ func (m *keyValues) find(key []byte) int {
 
 // set copies key and value; false: there is no room.
 func (m *keyValues) set(key, value []byte) bool {
-	i := m.find(key)
-	if len(m.arena)+len(key)+len(value) > valuesBytesMax && !m.compact(i, len(key)+len(value)) {
-		return false
-	}
+	i, need := m.find(key), len(value)
 	if i < 0 {
+		need += len(key)
 		if len(m.entries) == valuesMax {
 			return false
 		}
+	}
+	if len(m.arena)+need > valuesBytesMax && !m.compact(i, need) {
+		return false
+	}
+	if i < 0 {
 		i = len(m.entries)
 		m.entries = append(m.entries, keyValue{key: m.keep(key)})
 	}
