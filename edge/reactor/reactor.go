@@ -52,6 +52,16 @@ func CheckFileBuffers(bufs [][]byte) {
 	}
 }
 
+// SendBuffersMax bounds the buffers of one SendVec.
+const SendBuffersMax = 16
+
+// CheckSendBuffers panics if a SendVec is given none or too many buffers.
+func CheckSendBuffers(bufs [][]byte) {
+	if len(bufs) == 0 || len(bufs) > SendBuffersMax {
+		panic("BUG: SendVec of no buffers or more than 16")
+	}
+}
+
 // BufID names a receive buffer that the Handler may keep.
 type BufID uint32
 
@@ -79,6 +89,11 @@ type Reactor interface {
 	// (a second is a BUG panic); short writes are continued by the reactor. b
 	// belongs to the reactor until Handler.Sent.
 	Send(s Sock, b []byte)
+
+	// SendVec is Send of several buffers, one after the other, at most
+	// SendBuffersMax of them. The buffers belong to the reactor until Handler.Sent;
+	// the slice of them does not: it is free on return.
+	SendVec(s Sock, bufs [][]byte)
 
 	// TrySend writes at once as much of b as the kernel takes, and returns how
 	// many bytes that was; 0 also when writing fails, which a Send of the rest

@@ -36,8 +36,9 @@ type conn struct {
 	aborted  bool
 	reading  bool // a ReadFile is under way
 
-	out  []byte // what is being sent
-	done int    // how much of it was
+	out  []byte   // what is being sent
+	done int      // how much of it was
+	more [][]byte // what follows it in the same Send
 }
 
 type slot = reactor.Slot[conn]

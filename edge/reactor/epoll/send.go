@@ -23,11 +23,35 @@ func (r *Reactor) Send(s reactor.Sock, b []byte) {
 	}
 	sl.Op.sending, sl.Op.out, sl.Op.done = true, b, 0
 	sl.Pending++
-	if len(b) == 0 {
+	if !sl.Op.nextBuffer() {
 		r.finish(s, outcomeSent, 0, 0)
 		return
 	}
 	r.write(sl)
+}
+
+// SendVec starts writing bufs, with a system call for each.
+func (r *Reactor) SendVec(s reactor.Sock, bufs [][]byte) {
+	reactor.CheckSendBuffers(bufs)
+	sl := r.slots.Live(s)
+	if sl == nil {
+		return
+	}
+	if !sl.Op.sending {
+		sl.Op.more = append(sl.Op.more[:0], bufs[1:]...)
+	}
+	r.Send(s, bufs[0])
+}
+
+// nextBuffer goes on to a buffer that has bytes left; false: there is none.
+func (c *conn) nextBuffer() bool {
+	for c.done == len(c.out) {
+		if len(c.more) == 0 {
+			return false
+		}
+		c.out, c.done, c.more = c.more[0], 0, c.more[1:]
+	}
+	return true
 }
 
 // resumeWrite goes on with a Send that waited.
@@ -49,11 +73,11 @@ func (r *Reactor) write(sl *slot) {
 		case errno == unix.EINTR:
 			continue
 		case errno != 0:
-			c.done = len(c.out) // no more of it
+			c.done, c.more = len(c.out), nil // no more of it
 			r.finish(sl.Sock, outcomeSent, 0, errno)
 			return
 		}
-		if c.done += n; c.done == len(c.out) {
+		if c.done += n; !c.nextBuffer() {
 			r.finish(sl.Sock, outcomeSent, 0, 0)
 			return
 		}

@@ -76,6 +76,8 @@ func Run(t *testing.T, make Make, only ...string) {
 		{"AllBuffersKept", testAllBuffersKept},
 		{"FewBuffers", testFewBuffers},
 		{"SlowReader", testSlowReader},
+		{"SendVec", testSendVec},
+		{"SendVecCut", testSendVecCut},
 		{"EmptySend", testEmptySend},
 		{"TrySend", testTrySend},
 		{"SecondSendPanics", testSecondSendPanics},

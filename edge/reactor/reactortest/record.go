@@ -129,6 +129,15 @@ func (b *bench) send(s reactor.Sock, data []byte) {
 	b.r.Send(s, data)
 }
 
+func (b *bench) sendVec(s reactor.Sock, bufs [][]byte) {
+	k := b.get(s)
+	k.sending, k.sendBytes = true, 0
+	for _, data := range bufs {
+		k.sendBytes += len(data)
+	}
+	b.r.SendVec(s, bufs)
+}
+
 // close closes and waits until it is done.
 func (b *bench) close(s reactor.Sock) {
 	b.t.Helper()

@@ -46,6 +46,58 @@ func testSlowReader(t *testing.T, make Make) {
 	b.close(other)
 }
 
+// testSendVec: several buffers go out as one, empty ones among them, whoever owns
+// their memory; the slice of them is free at once; short writes go on where they
+// were, in whichever buffer that is.
+func testSendVec(t *testing.T, make Make) {
+	b := start(t, make, reactor.Options{})
+	s, p := b.connect()
+	p.Stall(true)
+	var want []byte
+	bufs := [][]byte{}
+	for i := range reactor.SendBuffersMax {
+		piece := pattern(i, len(b.tooMuch(0))/8)
+		if i%5 == 0 {
+			piece = nil
+		}
+		bufs = append(bufs, piece)
+		want = append(want, piece...)
+	}
+	b.sendVec(s, bufs)
+	clear(bufs)
+	b.settle()
+	if b.get(s).sent != 0 {
+		t.Fatal("sent what nobody reads")
+	}
+	p.Stall(false)
+	v := &pump{p: p}
+	b.until("all bytes", func() bool { v.turn(); return len(v.in) >= len(want) && b.get(s).sent == 1 })
+	if !bytes.Equal(v.in, want) || b.get(s).sendErr != nil {
+		t.Fatalf("the peer got %s; %v", short(v.in), b.get(s).sendErr)
+	}
+	b.sendVec(s, [][]byte{nil, nil})
+	b.until("nothing sent", func() bool { return b.get(s).sent == 2 })
+	b.sendVec(s, [][]byte{[]byte("one "), []byte("two")})
+	b.until("two words", func() bool { v.turn(); return len(v.in) == len(want)+len("one two") })
+	if got := v.in[len(want):]; string(got) != "one two" {
+		t.Fatalf("the peer got %q", got)
+	}
+	b.close(s)
+}
+
+// testSendVecCut: a SendVec in flight is over when its socket is closed.
+func testSendVecCut(t *testing.T, make Make) {
+	b := start(t, make, reactor.Options{})
+	s, p := b.connect()
+	p.Stall(true)
+	b.sendVec(s, [][]byte{pattern(1, 1000), b.tooMuch(2), pattern(3, 1000)})
+	b.settle()
+	b.close(s)
+	if err := b.get(s).sendErr; err == nil {
+		t.Error("the end of the Send was no failure")
+	}
+}
+
 // testEmptySend: nothing to send is sent.
 func testEmptySend(t *testing.T, make Make) {
 	b := start(t, make, reactor.Options{})

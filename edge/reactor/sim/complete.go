@@ -4,6 +4,7 @@ package sim
 
 import (
 	"bytes"
+	"slices"
 	"syscall"
 
 	"edge/edge/reactor"
@@ -109,15 +110,15 @@ func (s *Reactor) send(sl *slot) {
 		return
 	}
 	s.checkSend(sl)
-	n := min(len(c.out)-c.done, c.peer.room())
+	n := min(len(c.outWas)-c.done, c.peer.room())
 	if n > 0 && !c.peer.reset && sl.State == reactor.SlotOpen {
 		n = s.part(n)
-		c.peer.sent = append(c.peer.sent, c.out[c.done:c.done+n]...)
+		c.peer.sent = append(c.peer.sent, c.outWas[c.done:c.done+n]...)
 		c.done += n
 	}
 	var err error
 	switch {
-	case c.done == len(c.out):
+	case c.done == len(c.outWas):
 	case sl.State == reactor.SlotClosing:
 		err = syscall.ECANCELED
 	case c.peer.reset:
@@ -172,7 +173,7 @@ func (s *Reactor) checkSends() {
 }
 
 func (s *Reactor) checkSend(sl *slot) {
-	if !bytes.Equal(sl.Op.out, sl.Op.outWas) {
+	if !bytes.Equal(slices.Concat(sl.Op.out...), sl.Op.outWas) {
 		panic("BUG: bytes were changed between Send and Sent")
 	}
 }

@@ -5,6 +5,7 @@ package sim
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"edge/edge/reactor"
@@ -56,7 +57,11 @@ func (s *Reactor) PauseReceive(k reactor.Sock) {
 }
 
 // Send starts writing b.
-func (s *Reactor) Send(k reactor.Sock, b []byte) {
+func (s *Reactor) Send(k reactor.Sock, b []byte) { s.SendVec(k, [][]byte{b}) }
+
+// SendVec starts writing bufs.
+func (s *Reactor) SendVec(k reactor.Sock, bufs [][]byte) {
+	reactor.CheckSendBuffers(bufs)
 	sl := s.slots.Live(k)
 	if sl == nil {
 		return
@@ -65,8 +70,9 @@ func (s *Reactor) Send(k reactor.Sock, b []byte) {
 		panic("BUG: second Send in flight on a socket")
 	}
 	c := &sl.Op
-	c.sending, c.out, c.done = true, b, 0
-	c.outWas = append(c.outWas[:0], b...)
+	c.sending, c.done = true, 0
+	c.out = append(c.out[:0], bufs...)
+	c.outWas = slices.Concat(bufs...)
 	sl.Pending++
 }
 

@@ -68,8 +68,8 @@ type conn struct {
 	ended bool // the end of receiving was reported
 
 	sending  bool
-	out      []byte // what is being sent
-	outWas   []byte // a copy, to see that nobody changes it
+	out      [][]byte // what is being sent
+	outWas   []byte   // a copy, to see that nobody changes it
 	done     int
 	shutdown bool
 

@@ -149,7 +149,7 @@ func (s *Reactor) possible(all []event, sl *slot) []event {
 		add(sl.Pending > 0 && !c.reading && !c.sending, eventConnect)
 		return all
 	}
-	add(c.sending && (closing || c.peer.room() > 0 || c.peer.reset || len(c.out) == c.done), eventSend)
+	add(c.sending && (closing || c.peer.room() > 0 || c.peer.reset || len(c.outWas) == c.done), eventSend)
 	add(c.want && !closing && !c.ended && c.peer.readable() && s.haveRecv(), eventReceive)
 	return all
 }

@@ -43,6 +43,7 @@ var required = []struct {
 	name string
 }{
 	{giouring.OpAccept, "ACCEPT"}, {giouring.OpRecv, "RECV"}, {giouring.OpSend, "SEND"},
+	{giouring.OpSendmsg, "SENDMSG"},
 	{giouring.OpRead, "READ"}, {giouring.OpReadv, "READV"}, {giouring.OpConnect, "CONNECT"},
 	{giouring.OpClose, "CLOSE"}, {giouring.OpAsyncCancel, "ASYNC_CANCEL"},
 	{giouring.OpTimeout, "TIMEOUT"}, {giouring.OpTimeoutRemove, "TIMEOUT_REMOVE"},

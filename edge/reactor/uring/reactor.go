@@ -33,8 +33,9 @@ type conn struct {
 
 	heldHead, heldTail int32 // received buffers not yet delivered
 
-	out  []byte // what is being sent
-	done int    // how much of it was
+	out      []byte // what is left to be sent, unless vectored
+	left     int    // bytes of it
+	vectored bool   // it is in the slot's sendVector
 }
 
 type slot = reactor.Slot[conn]
@@ -68,10 +69,6 @@ type fixed struct {
 	timeout syscall.Timespec
 	wake    uint64
 }
-
-// slotMemBytes is the kernel-visible memory of a slot: the vector of a ReadFile,
-// or the address of a Connect.
-const slotMemBytes = reactor.FileBuffersMax * 16
 
 // New sets a reactor up. An error that is a *RefusedError says that io_uring is
 // not to be had here, why, and what would allow it. The reactor belongs to the

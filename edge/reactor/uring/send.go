@@ -15,15 +15,37 @@ import (
 
 // Send starts writing b.
 func (r *Reactor) Send(s reactor.Sock, b []byte) {
+	if sl := r.beginSend(s); sl != nil {
+		sl.Op.out, sl.Op.left = b, len(b)
+		r.armSend(sl)
+	}
+}
+
+// SendVec starts writing bufs.
+func (r *Reactor) SendVec(s reactor.Sock, bufs [][]byte) {
+	reactor.CheckSendBuffers(bufs)
+	if len(bufs) == 1 {
+		r.Send(s, bufs[0])
+		return
+	}
+	if sl := r.beginSend(s); sl != nil {
+		sl.Op.left = r.vectorOf(sl).set(bufs)
+		sl.Op.vectored = true
+		r.armSend(sl)
+	}
+}
+
+// beginSend is nil if s cannot send any more.
+func (r *Reactor) beginSend(s reactor.Sock) *slot {
 	sl := r.slots.Live(s)
 	if sl == nil {
-		return
+		return nil
 	}
 	if sl.Op.sending {
 		panic("BUG: second Send in flight on a socket")
 	}
-	sl.Op.sending, sl.Op.out, sl.Op.done = true, b, 0
-	r.armSend(sl)
+	sl.Op.sending = true
+	return sl
 }
 
 // TrySend writes at once what the kernel takes of b. The system call is a raw
@@ -49,34 +71,52 @@ func (r *Reactor) TrySend(s reactor.Sock, b []byte) int {
 // socket of io_uring's but costs nothing.
 func (r *Reactor) armSend(sl *slot) {
 	c := &sl.Op
-	rest := c.out[c.done:]
 	sl.Pending++
-	*r.entry() = sqe{OpCode: giouring.OpSend, Fd: c.fd,
-		Addr: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(rest)))), Len: uint32(len(rest)),
-		OpcodeFlags: unix.MSG_WAITALL | unix.MSG_NOSIGNAL, UserData: userData(sl.Sock, opSend)}
+	e := sqe{OpCode: giouring.OpSend, Fd: c.fd, OpcodeFlags: unix.MSG_WAITALL | unix.MSG_NOSIGNAL,
+		UserData: userData(sl.Sock, opSend)}
+	if c.vectored {
+		e.OpCode, e.Len = giouring.OpSendmsg, 1
+		e.Addr = uint64(uintptr(unsafe.Pointer(&r.vectorOf(sl).message)))
+	} else {
+		e.Addr, e.Len = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(c.out)))), uint32(len(c.out))
+	}
+	*r.entry() = e
 }
 
 // sent handles a completion of a send; a short one is continued.
 func (r *Reactor) sent(sl *slot, res int32) {
 	c := &sl.Op
 	if res > 0 {
-		c.done += int(res)
+		r.advance(sl, int(res))
 	}
 	var err error
 	switch {
-	case sl.State == reactor.SlotClosing && c.done < len(c.out):
+	case sl.State == reactor.SlotClosing && c.left > 0:
 		err = syscall.ECANCELED
-	case res == -int32(syscall.EINTR) || res == -int32(syscall.EAGAIN) || res > 0 && c.done < len(c.out):
+	case res == -int32(syscall.EINTR) || res == -int32(syscall.EAGAIN) || res > 0 && c.left > 0:
 		r.armSend(sl)
 		return
 	case res < 0:
 		err = syscall.Errno(-res)
-	case c.done < len(c.out):
+	case c.left > 0:
 		err = io.ErrShortWrite
 	}
-	c.sending, c.out = false, nil
+	c.sending, c.vectored, c.out = false, false, nil
 	r.shutdownIfDue(sl)
 	r.Handler.Sent(sl.Sock, err)
+}
+
+// advance takes n bytes that were written off what is to be sent.
+func (r *Reactor) advance(sl *slot, n int) {
+	c := &sl.Op
+	c.left -= n
+	switch {
+	case c.left == 0:
+	case c.vectored:
+		r.vectorOf(sl).advance(n)
+	default:
+		c.out = c.out[n:]
+	}
 }
 
 // ShutdownWrite sends FIN once no Send is in flight. It is a system call of its
@@ -127,10 +167,29 @@ func (r *Reactor) vector(sl *slot, bufs [][]byte) uint64 {
 	return uint64(uintptr(unsafe.Pointer(mem)))
 }
 
-// memory is the kernel-visible memory of a slot.
-func (r *Reactor) memory(sl *slot) *[slotMemBytes]byte {
-	return (*[slotMemBytes]byte)(r.slotMem[sl.Sock.Index()*slotMemBytes:])
+// memory is the kernel-visible memory of a slot for a ReadFile or a Connect.
+func (r *Reactor) memory(sl *slot) *[reactor.FileBuffersMax * iovecBytes]byte {
+	return &r.slotMemory(sl).file
 }
+
+// vectorOf is that for a SendVec.
+func (r *Reactor) vectorOf(sl *slot) *sendVector { return &r.slotMemory(sl).send }
+
+func (r *Reactor) slotMemory(sl *slot) *slotMemory {
+	return (*slotMemory)(unsafe.Pointer(&r.slotMem[sl.Sock.Index()*slotMemBytes]))
+}
+
+// slotMemory is the kernel-visible memory of a slot. What is never used is never
+// touched.
+type slotMemory struct {
+	file [reactor.FileBuffersMax * iovecBytes]byte // the vector of a ReadFile, or the address of a Connect
+	send sendVector
+}
+
+const (
+	iovecBytes   = int(unsafe.Sizeof(iovec{}))
+	slotMemBytes = int(unsafe.Sizeof(slotMemory{}))
+)
 
 // fileRead handles a completion of a file read.
 func (r *Reactor) fileRead(sl *slot, res int32) {
