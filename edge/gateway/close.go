@@ -62,18 +62,46 @@ func (c *conn) peerClosed() {
 	c.peerEnded = true
 	if c.x == nil {
 		c.finish()
+	} else if c.x.tunnel {
+		c.endTunnelInput()
+	}
+}
+
+// endTunnelInput has FIN follow what the client sent through a tunnel.
+func (c *conn) endTunnelInput() {
+	c.peerEnded = true
+	if u := c.x.up; u != nil {
+		u.finDue = true
+		u.markDirty()
 	}
 }
 
 // receiveEnded goes on after the peer's FIN or reset.
 func (c *conn) receiveEnded(err error) {
+	if err == nil && c.finWaits() {
+		c.finHeld = true
+		return
+	}
+	c.inputEnded(err)
+}
+
+// finWaits says that what came before the FIN is looked at first: it waits for the
+// answer in progress, or for the target to take it. A client that is gone for
+// good, as TLS shows, is not kept.
+func (c *conn) finWaits() bool {
+	if c.stage != stageOpen || c.x == nil || c.heldInput() == 0 {
+		return false
+	}
+	return c.x.tunnel || !c.on.tls || !c.x.bodyEnd
+}
+
+// inputEnded goes on after the last of the peer's bytes.
+func (c *conn) inputEnded(err error) {
 	switch {
 	case err != nil || c.stage < stageOpen || c.stage == stageLingering:
 		c.close()
 	case c.stage == stageOpen && c.x != nil && c.x.tunnel && c.x.up != nil:
-		c.peerEnded = true
-		c.x.up.finDue = true
-		c.x.up.markDirty()
+		c.endTunnelInput()
 	case c.stage == stageOpen && c.x != nil && !c.x.bodyEnd && (c.on.tls && !c.peerEnded || c.x.routes != nil):
 		c.abort() // truncated: the request must not pass for a whole one
 	case c.stage == stageOpen && c.on.tls && c.x != nil && c.x.routes != nil:

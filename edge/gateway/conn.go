@@ -37,6 +37,8 @@ type conn struct {
 	starved   bool // on the worker's list of connections that want a buffer
 	filling   bool // the tail of out is being read into
 	peerEnded bool // the peer will send no more: close_notify or FIN
+	taking    bool // requests is at work on bytes that c.in or c.plain may hold, too
+	finHeld   bool // the peer's FIN came, and what is before it is not consumed
 	notified  bool // close_notify is in the output
 	rested    bool // timerIdle: the first part of it is over, see conn.rest
 	unsent    int  // answers in out, all of them whole but the last
@@ -98,8 +100,9 @@ func (c *conn) received(b []byte, _ reactor.BufID) bool {
 
 // receivedPlain is the way in without TLS.
 func (c *conn) receivedPlain(b []byte) {
-	if rest, ok := c.takePlain(b); ok && len(rest) > 0 {
-		c.keepPlain(rest)
+	rest, ok := c.takePlain(b)
+	if ok && (len(rest) == 0 || c.keepPlain(rest)) {
+		c.gate()
 	}
 }
 
@@ -222,8 +225,12 @@ func (c *conn) wantsInput() bool {
 }
 
 // resume goes on with what had to wait, after an answer was finished or output
-// went out.
+// went out. While input is being taken there is nothing to do: it is gone on with
+// as long as it is wanted.
 func (c *conn) resume() {
+	if c.taking {
+		return
+	}
 	if c.stage == stageOpen && c.peerEnded && c.x == nil {
 		c.finish()
 		return
@@ -239,6 +246,11 @@ func (c *conn) resume() {
 			return
 		}
 		c.keepInput(rest, true)
+	}
+	if c.finHeld && c.stage == stageOpen && (c.heldInput() == 0 || c.wantsInput()) {
+		c.finHeld = false
+		c.inputEnded(nil)
+		return
 	}
 	if c.peerEnded && c.stage == stageOpen && c.x == nil {
 		c.finish()

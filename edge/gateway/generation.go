@@ -33,6 +33,7 @@ type generation struct {
 type openSite struct {
 	*site.Site
 	changed     string // what it was made from; see signatureOf
+	failures    failurePages
 	generations atomic.Int64
 }
 

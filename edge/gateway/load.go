@@ -138,7 +138,11 @@ func (s *server) openSite() (*openSite, error) {
 	if more := skipped - skippedToldMax; more > 0 {
 		s.log.Printf("site %s: %d more entries are not served", path, more)
 	}
-	return &openSite{Site: opened, changed: signature}, nil
+	made := &openSite{Site: opened, changed: signature}
+	if err := made.failures.load(opened); err != nil {
+		s.log.Printf("%v; our own page stands in", err)
+	}
+	return made, nil
 }
 
 // skippedToldMax is how many entries that are not served are told one by one.

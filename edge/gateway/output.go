@@ -224,8 +224,8 @@ func (c *conn) wasSent(err error) {
 		c.w.markDirty(c)
 	case c.stage == stageOpen && c.x == nil:
 		c.waitForRequest()
-	case c.stage == stageOpen && c.x.routes != nil && c.x.bodyEnd && c.sending == nil:
-		c.clearTimer() // it is the upstream that is waited for
+	case c.stage == stageOpen && c.x.routes != nil:
+		c.waitProxied()
 	case c.stage == stageOpen && c.x.headDone && !c.x.bodyEnd:
 		c.setTimer(timerBody) // answered early: the rest of the request is awaited
 	}

@@ -33,6 +33,7 @@ type pool struct {
 	target *proxy.Target
 	name   *resolve.Name // nil for a unix socket
 	addr   netip.AddrPort
+	turn   int         // which of the addresses is asked, modulo their number
 	bridge string      // abstract socket of the TLS bridge; "" for plain HTTP
 	idle   []*upstream // the last one used is used first
 }
@@ -135,7 +136,19 @@ func (p *pool) address() (reactor.Address, error) {
 		return reactor.Address{}, err
 	}
 	p.forget(addrs)
-	return reactor.Address{TCP: netip.AddrPortFrom(addrs[0], p.target.Port)}, nil
+	return reactor.Address{TCP: netip.AddrPortFrom(addrs[p.turn%len(addrs)], p.target.Port)}, nil
+}
+
+// nextAddress goes on to the next address of the name after one could not be
+// connected to; false: the tries attempts of the request were as many as there are.
+// New connections of other requests begin there, too: it is likely to answer.
+func (p *pool) nextAddress(tries int) bool {
+	if p.name == nil || p.bridge != "" {
+		return false
+	}
+	addrs, err := p.name.Addrs()
+	p.turn++
+	return err == nil && tries < len(addrs)
 }
 
 // forget closes idle connections to addresses that the name no longer has.
@@ -183,6 +196,9 @@ func (p *pool) put(u *upstream) {
 		return
 	}
 	u.pooled = true
+	if u.paused {
+		u.resumeReading() // to hear its FIN
+	}
 	p.idle = append(p.idle, u)
 	u.w.r.SetDeadline(u.sock, u.w.r.Now().Add(poolIdleTime))
 }

@@ -1,8 +1,12 @@
 package gateway
 
 import (
+	"errors"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"edge/edge/reactor"
 	"edge/edge/site"
 	"edge/proxy"
 	"edge/proxy/http1"
@@ -20,11 +24,13 @@ type proxied struct {
 	upChunked bool // the request body goes on in chunks
 	bodyTaken bool // bytes of the request body were sent on
 	continued bool // the client was sent 100
-	reported  bool // the group knows what came of this attempt
-	streaming bool // the head is out, the body follows
-	chunked   bool // in chunks
-	streamEnd bool // and all of it is out
-	tunnel    bool // 101: bytes go both ways until one side ends
+
+	retryAfter time.Duration // until a target is tried again; 0: not known
+	reported   bool          // the group knows what came of this attempt
+	streaming  bool          // the head is out, the body follows
+	chunked    bool          // in chunks
+	streamEnd  bool          // and all of it is out
+	tunnel     bool          // 101: bytes go both ways until one side ends
 }
 
 // routeOf finds the upstreams for a request, nil if no route is for its path.
@@ -48,11 +54,25 @@ func (c *conn) startProxy(x *exchange, to *upstreams, head []byte) {
 	c.keepHead(x, head)
 	x.proxied = proxied{routes: to}
 	if err := c.w.forwarder.Request(&x.req, c.front(x)); err != nil {
+		x.routes = nil
 		c.refuse(x, err)
 		return
 	}
-	c.clearTimer()
+	c.waitProxied()
 	c.tryTarget(x, false)
+}
+
+// waitProxied starts the time of what an exchange with an upstream waits for from
+// the client: the request body, where the target takes it. Else it is the target
+// that is waited for. A Send in flight has its own time.
+func (c *conn) waitProxied() {
+	switch x := c.x; {
+	case c.sending != nil:
+	case x.tunnel || !x.wantsBody() || x.up.expecting:
+		c.clearTimer()
+	default:
+		c.setTimer(timerBody)
+	}
 }
 
 // front is what is told to upstreams about the client.
@@ -75,8 +95,9 @@ func (c *conn) front(x *exchange) *proxy.Front {
 // for or there is none, a new one.
 func (c *conn) tryTarget(x *exchange, fresh bool) {
 	w := c.w
-	i, _ := x.routes.group.Pick(c.balanceKey(), x.tried, w.monotonic())
+	i, after := x.routes.group.Pick(c.balanceKey(), x.tried, w.monotonic())
 	if i < 0 {
+		x.retryAfter = after
 		c.upstreamFailed(x, proxy.NoTarget)
 		return
 	}
@@ -94,18 +115,27 @@ func (c *conn) tryTarget(x *exchange, fresh bool) {
 	}
 	u, err := p.connect(w)
 	if err != nil {
-		failure := proxy.NotConnected
-		if err == errNameUnknown {
-			failure = proxy.NameUnknown
-		}
+		failure, outcome := notConnected(err)
 		x.routes.group.Done(i)
-		x.routes.group.Report(i, proxy.Failed, w.monotonic())
+		x.routes.group.Report(i, outcome, w.monotonic())
 		x.reported = true
 		w.server.log.limited("upstream", "upstream %s: %v", p.target, err)
 		c.attemptFailed(x, proxy.Attempt{Failure: failure, Body: x.bodyTaken})
 		return
 	}
 	u.carry(c, x)
+}
+
+// notConnected says what kind of failure it is that a connection could not even be
+// started, and what it says of the target: nothing if it is we who have no more.
+func notConnected(err error) (proxy.Failure, proxy.Outcome) {
+	switch {
+	case err == errNameUnknown:
+		return proxy.NameUnknown, proxy.Failed
+	case errors.Is(err, reactor.ErrSocketsMax), errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+		return proxy.PoolFull, proxy.GivenUp
+	}
+	return proxy.NotConnected, proxy.Failed
 }
 
 // attemptFailed goes on after a target failed: with another attempt where
@@ -123,6 +153,10 @@ func (c *conn) attemptFailed(x *exchange, a proxy.Attempt) {
 	case proxy.Again:
 		c.tryTarget(x, true)
 	case proxy.Another:
+		if x.routes.pools[x.target].nextAddress(x.tries) {
+			c.tryTarget(x, true)
+			return
+		}
 		x.tried = x.tried.With(x.target)
 		if len(x.routes.pools) == 1 {
 			c.upstreamFailed(x, a.Failure)
@@ -140,9 +174,15 @@ func (c *conn) upstreamFailed(x *exchange, f proxy.Failure) {
 		x.up.cancel()
 	}
 	c.w.stats.upstreamFailed.Add(1)
-	c.w.server.log.limited("upstream", "no answer from %s: %s; %d attempts", x.routes.route.Path, f, x.tries)
+	c.w.server.log.limited("upstream", "no answer for %s: %s; %d attempts, last of %s",
+		x.routes.route.Path, f, x.tries, x.routes.pools[x.target].target)
+	if x.headDone {
+		x.cut = true
+		c.abort() // nothing true can be added
+		return
+	}
 	x.routes = nil
-	errorPage(&x.resp, f.Status())
+	c.failurePage(x, f.Status())
 	x.resp.NoBody = x.isHead()
 	if !x.bodyEnd || !x.req.KeepAlive || c.w.draining {
 		x.resp.Close = true
@@ -170,8 +210,9 @@ func (c *conn) takeProxiedBody(b []byte) int {
 		c.refuse(x, err)
 		return 0
 	}
+	idle := u.sending == nil && len(u.out) == 0
 	if len(data) > 0 {
-		x.bodyTaken = true
+		x.bodyTaken, u.expecting = true, false
 	}
 	ok := u.writeBody(data)
 	if ok && done {
@@ -182,10 +223,13 @@ func (c *conn) takeProxiedBody(b []byte) int {
 		return n
 	}
 	x.bodyEnd = done
-	if done {
-		c.clearTimer()
+	if idle || done {
+		u.wait()
+	}
+	if done || !x.wantsBody() {
+		c.waitProxied()
 	} else {
-		c.setTimer(timerBody)
+		c.waitForBody(n)
 	}
 	return n
 }
@@ -207,29 +251,54 @@ func (c *conn) putInformational(status int, h *httpmsg.Header) {
 	}
 }
 
-// putStreamHead puts out the head of an upstream's answer. There is room.
-func (c *conn) putStreamHead(x *exchange) {
-	c.takeTLSOutput()
+// besideHead is how many body bytes fit into the record of a head of that size, in
+// the room there is.
+func (c *conn) besideHead(head int) int {
+	return min(c.recordMax()-head, cap(c.out)-len(c.out)-head-c.overhead())
+}
+
+// putStreamHead puts out the head of an upstream's answer, and the start of its
+// body in the same record, if it fits. There is room; head is at least the size.
+func (c *conn) putStreamHead(x *exchange, head int, data []byte) {
 	if c.w.draining {
 		x.resp.Close = true
 	}
-	dst, framing := http1.AppendResponseHead(c.w.scratch[:0], &x.resp, c.w.date.At(c.w.wall), x.req.Minor, x.req.KeepAlive)
-	c.w.scratch = dst
+	minor, date := x.req.Minor, c.w.date.At(c.w.wall)
+	var framing http1.Framing
+	if head > c.recordMax() {
+		c.w.scratch, framing = http1.AppendResponseHead(c.w.scratch[:0], &x.resp, date, minor, x.req.KeepAlive)
+		c.write(c.w.scratch)
+	} else {
+		r := c.beginRecord()
+		c.out, framing = http1.AppendResponseHead(c.out, &x.resp, date, minor, x.req.KeepAlive)
+		c.out = append(c.out, data...)
+		c.endRecord(r)
+	}
 	x.resp.Close = x.resp.Close || framing.Close
 	x.headDone, x.streaming = true, true
 	x.chunked = framing.Body == httpmsg.BodyChunked
-	c.write(dst)
+	x.bodyBytes += int64(len(data))
 	c.w.markDirty(c)
 }
 
-// streamRoom is how many body bytes may be put out now.
-func (c *conn) streamRoom() int {
+// streamRoom makes room for body bytes and says for how many, at most want. With
+// left more announced the room is that of a piece, not to grow step by step.
+func (c *conn) streamRoom(x *exchange, want int, left int64) int {
 	if c.filling || c.starved || c.stage != stageOpen {
 		return 0
 	}
-	free := outBytesMax - len(c.out)
-	n := c.plainFitting(free) - http1.ChunkHeadBytes - len(crlf) - streamSpare
-	if n < bodyPieceLeast || !c.room(min(free, outBytesMax)) {
+	c.takeTLSOutput()
+	spare := 0
+	if x.chunked {
+		spare = http1.ChunkHeadBytes + len(crlf) + streamSpare
+	}
+	n := min(want, c.plainFitting(outBytesMax-len(c.out))-spare)
+	if n < min(want, bodyPieceLeast) {
+		return 0
+	}
+	need := c.wireSize(n + spare)
+	piece := min(c.wireSize(int(min(left, outPieceBytes))+spare), outPieceBytes-len(c.out))
+	if !c.room(max(need, piece)) {
 		return 0
 	}
 	return n
@@ -241,7 +310,6 @@ const streamSpare = 1 << 10
 // putStream puts out a piece of the body, for which streamRoom found room.
 func (c *conn) putStream(x *exchange, data []byte) {
 	x.bodyBytes += int64(len(data))
-	c.takeTLSOutput()
 	c.w.markDirty(c)
 	if !x.chunked {
 		c.write(data)
@@ -272,8 +340,13 @@ func (c *conn) streamed() {
 	if c.stage != stageOpen {
 		return
 	}
-	if len(c.out) >= sendAtOnceLeast && c.sending == nil {
-		c.sendAtOnce()
+	for len(c.out) >= sendAtOnceLeast && c.sending == nil && c.sendAtOnce() {
+		if x := c.x; x != nil && x.up != nil && x.up.paused {
+			x.up.pump() // no Send will say that there is room again
+		}
+	}
+	if c.stage != stageOpen {
+		return
 	}
 	if x := c.x; x != nil && x.streamEnd && (x.bodyEnd || x.resp.Close) {
 		c.endExchange()

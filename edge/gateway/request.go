@@ -10,6 +10,7 @@ import (
 // requests takes request heads and bodies from b until an answer has to be
 // waited for, and returns what it left.
 func (c *conn) requests(b []byte) (rest []byte) {
+	c.taking = true
 	for len(b) > 0 && c.stage == stageOpen && c.wantsInput() {
 		var n int
 		if c.x != nil {
@@ -22,6 +23,7 @@ func (c *conn) requests(b []byte) (rest []byte) {
 		}
 		b = b[n:]
 	}
+	c.taking = false
 	return b
 }
 

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"edge/edge/reactor"
+	"edge/proxy"
 )
 
 // timerKind is what a connection's one deadline stands for.
@@ -140,6 +141,10 @@ func (c *conn) expired() {
 		return
 	}
 	c.w.stats.timeouts.Add(1)
+	if x := c.x; c.timer == timerNone && x != nil && x.routes != nil && !x.headDone {
+		c.upstreamFailed(x, proxy.AnswerTimeout) // the time for the whole request
+		return
+	}
 	switch c.timer {
 	case timerIdle:
 		c.finish()

@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"net/netip"
+	"time"
 
 	"edge/edge/reactor"
 	"edge/proxy"
@@ -18,8 +19,10 @@ var errNameUnknown = errors.New("the name has no address")
 //	client conn ──body──▶ out ──▶ target
 //	client conn ◀──put── queue ◀── received
 //
-// What is received goes straight into the client's output. Only what has no room
-// there waits in queue, in the buffers it came in, and reading is paused.
+// What is received goes straight into the client's output. What has no room there
+// is held, and reading is paused: in a copy, for receive buffers are few and slow
+// readers many. Where there is no memory for a copy, it waits in queue, in the
+// buffer it came in.
 type upstream struct {
 	w    *worker
 	pool *pool
@@ -33,8 +36,13 @@ type upstream struct {
 	pooled bool // has carried an exchange before
 	dirty  bool // on the worker's list
 	paused bool
-	ended  bool // the target sent FIN
+	ended  bool // the target sent FIN, or reset the connection:
+	reset  bool // then this
+	deaf   bool // sending failed: what it says is still heard
 	gone   bool // given up; only completions are awaited
+
+	spoke     bool // bytes of an answer came
+	expecting bool // the client waits for 100, and so may the target's answer
 
 	parser  http1.Parser
 	head    http1.ResponseHead
@@ -42,6 +50,7 @@ type upstream struct {
 	body    http1.Body
 
 	in    []byte // the start of a head or of a trailer section that is not whole
+	held  []byte // received, and waits for room in the client's output
 	queue []upstreamChunk
 
 	out     []byte
@@ -63,8 +72,38 @@ const upstreamOutMax = outBytesMax / 2
 func (u *upstream) carry(c *conn, x *exchange) {
 	u.c, u.x = c, x
 	x.up = u
-	u.gotHead = false
+	u.gotHead, u.spoke, u.expecting = false, false, false
 	u.parser.Reset()
+}
+
+// continueTime is how long the target may take to say 100 or to refuse before the
+// client, which waits for it, is told to send its body (RFC 9110, 10.1.1: the
+// client must not be kept waiting for ever).
+const continueTime = time.Second
+
+// wait sets the deadline for what is waited for now:
+//
+//	the target has bytes to take, or to answer a whole request   the answer timeout
+//	the client sends its body, or reads the answer               none: the client has one
+//	the target may say 100                                       continueTime
+//	a tunnel                                                     the idle time of relays
+func (u *upstream) wait() {
+	t := &u.w.server.cfg.Timeouts
+	var d time.Duration
+	switch {
+	case u.paused:
+	case u.x.tunnel:
+		d = t.RelayIdle
+	case u.expecting:
+		d = continueTime
+	case u.gotHead || u.x.bodyEnd || u.deaf || u.sending != nil || len(u.out) > 0:
+		d = t.Answer
+	}
+	if d == 0 {
+		u.w.r.SetDeadline(u.sock, 0)
+		return
+	}
+	u.w.r.SetDeadline(u.sock, u.w.r.Now().Add(d))
 }
 
 // sendRequest sends the head; the body follows as the client sends it.
@@ -82,16 +121,19 @@ func (u *upstream) sendRequest() {
 	b, framing, err := http1.AppendRequestHead(b, &x.req, u.pool.target.Base, host)
 	if err != nil {
 		u.w.r.Buffers().Put(b)
+		u.cancel()
+		x.routes = nil
 		c.refuse(x, err)
 		return
 	}
 	u.out = b
 	x.upChunked = framing.Body == httpmsg.BodyChunked
+	u.expecting = x.req.ExpectContinue && !x.bodyEnd && !x.continued && c.heldInput() == 0
 	u.markDirty()
-	u.w.r.SetDeadline(u.sock, u.w.r.Now().Add(u.w.server.cfg.Timeouts.Answer))
 	u.resumeReading()
-	if x.req.ExpectContinue && !x.bodyEnd {
-		c.putContinue()
+	u.wait()
+	if !x.bodyEnd {
+		c.waitProxied()
 	}
 	c.resume()
 }
@@ -127,12 +169,13 @@ func (u *upstream) endBody() bool {
 	if !u.x.upChunked {
 		return true
 	}
+	u.x.bodyTaken = true // that it is over is said once, too
 	u.w.forwarder.Trailer(&u.x.body.Trailer, true)
 	u.markDirty()
 	return u.append(http1.AppendLastChunk(u.w.scratch[:0], &u.x.body.Trailer))
 }
 
-func (u *upstream) append(p []byte) bool { return u.w.growBuffer(&u.out, p) }
+func (u *upstream) append(p []byte) bool { return u.deaf || u.w.growBuffer(&u.out, p) }
 
 var crlf = []byte("\r\n")
 
@@ -146,7 +189,7 @@ func (u *upstream) markDirty() {
 // flush sends what is there, at the end of the turn.
 func (u *upstream) flush() {
 	u.dirty = false
-	if u.gone || !u.open || u.sending != nil {
+	if u.gone || !u.open || u.sending != nil || u.deaf {
 		return
 	}
 	if len(u.out) == 0 {
@@ -182,30 +225,41 @@ func (u *upstream) received(b []byte, id reactor.BufID) (kept bool) {
 		u.pool.drop(u) // it speaks unasked: what it means is unknown
 		u.close()
 		return false
-	case len(u.queue) > 0:
-		u.queue = append(u.queue, upstreamChunk{b, id})
-		return true
+	case u.waits():
+		return u.hold(b, id)
 	}
-	u.w.r.SetDeadline(u.sock, u.w.r.Now().Add(u.w.server.cfg.Timeouts.Answer))
+	u.spoke = true
 	c := u.c
 	n := u.consume(b)
-	if n < len(b) && u.c != nil {
-		u.queue = append(u.queue, upstreamChunk{b[n:], id})
-		u.pause()
-		kept = true
+	if u.c != nil {
+		if n < len(b) {
+			kept = u.hold(b[n:], id)
+			u.paused = true
+			u.w.r.PauseReceive(u.sock)
+		}
+		u.wait()
 	}
 	c.streamed()
 	return kept
 }
 
-func (u *upstream) pause() {
-	u.paused = true
-	u.w.r.PauseReceive(u.sock)
-	u.w.r.SetDeadline(u.sock, 0) // it is the client that is slow
+// waits says that received bytes wait for room in the client's output.
+func (u *upstream) waits() bool { return len(u.held) > 0 || len(u.queue) > 0 }
+
+// hold keeps b until there is room for it; true: in the buffer it came in.
+func (u *upstream) hold(b []byte, id reactor.BufID) (kept bool) {
+	if len(u.queue) == 0 && u.w.growBuffer(&u.held, b) {
+		return false
+	}
+	u.queue = append(u.queue, upstreamChunk{b, id})
+	return true
 }
 
 // pump goes on with what waited for room in the client's output.
 func (u *upstream) pump() {
+	if len(u.held) > 0 && !u.pumpHeld() {
+		return
+	}
 	for len(u.queue) > 0 && u.c != nil {
 		k := &u.queue[0]
 		n := u.consume(k.b)
@@ -221,10 +275,31 @@ func (u *upstream) pump() {
 	}
 	if u.c != nil && u.paused {
 		u.resumeReading()
-		u.w.r.SetDeadline(u.sock, u.w.r.Now().Add(u.w.server.cfg.Timeouts.Answer))
+		u.wait()
 	}
 	if u.c != nil && u.ended {
 		u.inputEnded()
+	}
+}
+
+// pumpHeld goes on with what is in held; true: none of it is left.
+func (u *upstream) pumpHeld() bool {
+	n := u.consume(u.held)
+	switch {
+	case u.c == nil: // the exchange ended in there
+		return false
+	case n < len(u.held):
+		u.held = u.held[:copy(u.held, u.held[n:])]
+		return false
+	}
+	u.release(&u.held)
+	return true
+}
+
+func (u *upstream) release(buf *[]byte) {
+	if *buf != nil {
+		u.w.r.Buffers().Put(*buf)
+		*buf = nil
 	}
 }
 
@@ -245,6 +320,7 @@ func (u *upstream) unbind() {
 		u.w.r.Recycle(k.id)
 	}
 	u.queue = u.queue[:0]
+	u.release(&u.held)
 }
 
 // fail ends the exchange's attempt, and the connection.
@@ -272,12 +348,9 @@ func (u *upstream) receiveEnded(err error) {
 	case u.c == nil:
 		u.pool.drop(u)
 		u.close()
-	case err != nil:
-		u.ended = true
-		u.failRead()
 	default:
-		u.ended = true
-		if len(u.queue) == 0 {
+		u.ended, u.reset = true, err != nil
+		if !u.waits() {
 			u.inputEnded()
 		}
 	}
@@ -288,7 +361,7 @@ func (u *upstream) failRead() {
 	switch {
 	case u.gotHead:
 		u.fail(proxy.BadBody)
-	case len(u.in) > 0:
+	case u.spoke:
 		u.fail(proxy.BadHead)
 	default:
 		u.fail(proxy.Closed)
@@ -298,7 +371,7 @@ func (u *upstream) failRead() {
 // inputEnded handles FIN once everything before it was consumed: the end of a
 // body that lasts until it, or of one that is cut short.
 func (u *upstream) inputEnded() {
-	if !u.gotHead || u.body.End() != nil {
+	if !u.gotHead || u.reset || u.body.End() != nil {
 		u.failRead()
 		return
 	}
@@ -316,18 +389,22 @@ func (u *upstream) wasSent(err error) {
 	}
 	if err != nil {
 		// The answer may have come before the target stopped reading: it is read
-		// first; the end of reading says whether there is one.
-		if u.c != nil && !u.gotHead && u.ended {
-			u.failRead()
-		}
-		return
+		// first; the end of reading says whether there is one. What else the client
+		// sends for it is dropped.
+		u.deaf = true
+		u.release(&u.out)
 	}
 	if len(u.out) > 0 || u.finDue {
 		u.markDirty()
 	}
-	if u.c != nil {
-		u.c.resume()
+	if u.c == nil {
+		return
 	}
+	u.wait()
+	if u.c.timer == timerNone {
+		u.c.waitProxied()
+	}
+	u.c.resume()
 }
 
 // expired implements endpoint.
@@ -339,6 +416,11 @@ func (u *upstream) expired() {
 		u.close()
 	case !u.open:
 		u.fail(proxy.ConnectTimeout)
+	case u.expecting:
+		u.expecting = false
+		u.c.putContinue()
+		u.wait()
+		u.c.waitProxied()
 	case !u.gotHead:
 		u.fail(proxy.AnswerTimeout)
 	case u.x.tunnel:
@@ -367,10 +449,7 @@ func (u *upstream) cancel() {
 
 // closed implements endpoint.
 func (u *upstream) closed() {
-	for _, b := range []*[]byte{&u.in, &u.out, &u.sending} {
-		if *b != nil {
-			u.w.r.Buffers().Put(*b)
-			*b = nil
-		}
-	}
+	u.release(&u.in)
+	u.release(&u.out)
+	u.release(&u.sending)
 }

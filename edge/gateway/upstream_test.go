@@ -265,25 +265,6 @@ func dechunk(t *testing.T, b []byte) (out []byte) {
 	}
 }
 
-func TestProxyTellsContinue(t *testing.T) {
-	b := newProxyBench(t, benchOptions{}, false)
-	app := b.sim.Serve(appOne)
-	p := b.plain.Dial()
-	p.Write("POST /api HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
-	conn := app.Accept("the request")
-	p.Want("told to go on", "HTTP/1.1 100 Continue\r\n\r\n")
-	p.Write("abcde")
-	if head := request(t, b, conn); !strings.HasSuffix(head, "abcde") {
-		t.Errorf("application got %q", head)
-	}
-	conn.Write(okAnswer)
-	b.sim.Idle()
-	exchanged(t, p.Read(), "POST")
-	p.Close()
-	conn.Close()
-	b.done()
-}
-
 func TestProxyEarlyAnswerDuringUpload(t *testing.T) {
 	b := newProxyBench(t, benchOptions{}, false)
 	app := b.sim.Serve(appOne)
@@ -407,7 +388,7 @@ func TestProxyFailuresToldApart(t *testing.T) {
 }
 
 func TestProxyClientGoneCancelsTheUpstream(t *testing.T) {
-	b := newProxyBench(t, benchOptions{}, false)
+	b := newProxyBench(t, benchOptions{sim: sim.Options{Calm: true}}, false)
 	app := b.sim.Serve(appOne)
 	p := b.plain.Dial()
 	p.Write(get("/api"))

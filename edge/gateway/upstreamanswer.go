@@ -40,19 +40,9 @@ func (u *upstream) gathered(b []byte) (src []byte, ok bool) {
 // keep keeps b, which gathered gave back, until there is more.
 func (u *upstream) keep(b []byte) bool { return len(u.in) > 0 || u.w.growBuffer(&u.in, b) }
 
-func (u *upstream) releaseIn() {
-	if u.in != nil {
-		u.w.r.Buffers().Put(u.in)
-		u.in = nil
-	}
-}
-
-// takeHead parses response heads until the final one. It takes all of a part of a
-// head, which it keeps.
+// takeHead parses one response head. It takes all of a part of a head, which it
+// keeps. 0: there is no room for the head.
 func (u *upstream) takeHead(b []byte) int {
-	if !u.c.room(upstreamHeadRoom) {
-		return 0
-	}
 	before := len(u.in)
 	src, ok := u.gathered(b)
 	if !ok {
@@ -71,33 +61,53 @@ func (u *upstream) takeHead(b []byte) int {
 		}
 		return len(b)
 	}
-	u.gotHeadOf(n-before < len(b))
-	u.releaseIn() // the fields were borrowed from it
-	return n - before
+	n -= before
+	if u.head.Status < 200 && u.head.Status != 101 {
+		u.gotInformational()
+	} else {
+		n = u.gotFinal(b, n)
+	}
+	if n == 0 { // all of it is looked at again
+		if u.in = u.in[:before]; before == 0 {
+			u.release(&u.in)
+		}
+		return 0
+	}
+	u.release(&u.in) // the fields were borrowed from it
+	return n
 }
 
-// upstreamHeadRoom is the room that must be there for a response head: what an
-// upstream may send, and our own fields.
-const upstreamHeadRoom = 40 << 10
-
-// gotHeadOf handles one whole head: a 1xx goes on to the client, the final one
-// starts the answer. more says that there are bytes behind it.
-func (u *upstream) gotHeadOf(more bool) {
+// gotInformational passes a 1xx head on to the client.
+func (u *upstream) gotInformational() {
 	c, x := u.c, u.x
-	if u.head.Status < 200 && u.head.Status != 101 {
-		if u.w.forwarder.Informational(&u.head, &x.req, x.continued) {
-			c.putInformational(u.head.Status, &u.head.Header)
-		}
+	if !u.w.forwarder.Informational(&u.head, &x.req, x.continued) {
 		return
 	}
-	x.routes.group.Report(x.target, proxy.Answered, u.w.monotonic())
-	x.reported = true
+	c.putInformational(u.head.Status, &u.head.Header)
+	if u.head.Status == 100 {
+		x.continued, u.expecting = true, false
+		c.waitProxied()
+	}
+}
+
+// gotFinal starts the answer with the final head, the first n bytes of b. It
+// returns how many bytes are done with, those of a body that share the head's
+// record among them; 0: there is no room yet.
+func (u *upstream) gotFinal(b []byte, n int) int {
+	c, x := u.c, u.x
 	if err := u.w.forwarder.Response(&u.head, &x.req, &x.resp); err != nil {
 		u.w.server.log.limited("upstream", "upstream %s: %v", u.pool.target, err)
 		u.fail(proxy.BadHead)
-		return
+		return len(b)
 	}
-	u.gotHead = true
+	c.takeTLSOutput()
+	head := headBytes(&x.resp)
+	if !c.room(c.headRoom(head, max(u.head.ContentLength, int64(len(b)-n)))) {
+		return 0
+	}
+	x.routes.group.Report(x.target, proxy.Answered, u.w.monotonic())
+	x.reported = true
+	u.gotHead, u.expecting = true, false
 	u.body.Start(u.head.Body, u.head.ContentLength, &upstreamLimits)
 	if x.resp.Status == 101 {
 		x.tunnel, x.bodyEnd = true, false
@@ -106,10 +116,17 @@ func (u *upstream) gotHeadOf(more bool) {
 	if !x.bodyEnd {
 		x.resp.Close = true // a tunnel, or answered before the request was read
 	}
-	c.putStreamHead(x)
-	if u.body.Done() {
-		u.finish(more)
+	var data []byte
+	if fit := c.besideHead(head); u.head.Body == httpmsg.BodyLength && fit > 0 {
+		var taken int
+		data, taken, _, _ = u.body.Next(b[n:min(len(b), n+fit)])
+		n += taken
 	}
+	c.putStreamHead(x, head, data)
+	if u.body.Done() {
+		u.finish(n < len(b))
+	}
+	return n
 }
 
 // upstreamLimits: bodies of upstreams may have any length.
@@ -121,7 +138,7 @@ var upstreamLimits = func() http1.Limits {
 
 // takeBody moves body bytes into the client's output. 0: there is no room.
 func (u *upstream) takeBody(b []byte) int {
-	max := u.c.streamRoom()
+	max := u.c.streamRoom(u.x, len(b), u.body.Remaining())
 	if max <= 0 {
 		return 0
 	}
@@ -151,7 +168,7 @@ func (u *upstream) takeBody(b []byte) int {
 		u.w.forwarder.Trailer(&u.body.Trailer, false)
 		u.finish(n-before < len(b))
 	}
-	u.releaseIn()
+	u.release(&u.in)
 	return n - before
 }
 
@@ -160,9 +177,12 @@ func (u *upstream) takeBody(b []byte) int {
 func (u *upstream) finish(more bool) {
 	c, x := u.c, u.x
 	again := u.head.KeepAlive && !u.ended && !more && !x.tunnel && x.bodyEnd &&
-		len(u.out) == 0 && u.sending == nil && len(u.queue) <= 1
+		len(u.out) == 0 && u.sending == nil && !u.deaf && len(u.queue) <= 1
+	c.endStream(x, &u.body.Trailer) // which borrows what unbind gives back
+	if u.c == nil {
+		return // there was no room for it
+	}
 	u.unbind()
-	c.endStream(x, &u.body.Trailer)
 	if again {
 		u.pool.put(u)
 	} else {
