@@ -91,8 +91,9 @@ type Reactor interface {
 	Send(s Sock, b []byte)
 
 	// SendVec is Send of several buffers, one after the other, at most
-	// SendBuffersMax of them. The buffers belong to the reactor until Handler.Sent;
-	// the slice of them does not: it is free on return.
+	// SendBuffersMax of them. The buffers belong to the reactor until Handler.Sent,
+	// but the caller keeps them reachable: the reactor may have nothing of them but
+	// addresses. The slice of them is free on return.
 	SendVec(s Sock, bufs [][]byte)
 
 	// TrySend writes at once as much of b as the kernel takes, and returns how

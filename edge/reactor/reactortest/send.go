@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"runtime"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -63,6 +65,7 @@ func testSendVec(t *testing.T, make Make) {
 		bufs = append(bufs, piece)
 		want = append(want, piece...)
 	}
+	kept := slices.Clone(bufs)
 	b.sendVec(s, bufs)
 	clear(bufs)
 	b.settle()
@@ -72,13 +75,16 @@ func testSendVec(t *testing.T, make Make) {
 	p.Stall(false)
 	v := &pump{p: p}
 	b.until("all bytes", func() bool { v.turn(); return len(v.in) >= len(want) && b.get(s).sent == 1 })
+	runtime.KeepAlive(kept)
 	if !bytes.Equal(v.in, want) || b.get(s).sendErr != nil {
 		t.Fatalf("the peer got %s; %v", short(v.in), b.get(s).sendErr)
 	}
 	b.sendVec(s, [][]byte{nil, nil})
 	b.until("nothing sent", func() bool { return b.get(s).sent == 2 })
-	b.sendVec(s, [][]byte{[]byte("one "), []byte("two")})
+	words := [][]byte{[]byte("one "), []byte("two")}
+	b.sendVec(s, words)
 	b.until("two words", func() bool { v.turn(); return len(v.in) == len(want)+len("one two") })
+	runtime.KeepAlive(words)
 	if got := v.in[len(want):]; string(got) != "one two" {
 		t.Fatalf("the peer got %q", got)
 	}
@@ -90,9 +96,11 @@ func testSendVecCut(t *testing.T, make Make) {
 	b := start(t, make, reactor.Options{})
 	s, p := b.connect()
 	p.Stall(true)
-	b.sendVec(s, [][]byte{pattern(1, 1000), b.tooMuch(2), pattern(3, 1000)})
+	kept := [][]byte{pattern(1, 1000), b.tooMuch(2), pattern(3, 1000)}
+	b.sendVec(s, kept)
 	b.settle()
 	b.close(s)
+	runtime.KeepAlive(kept)
 	if err := b.get(s).sendErr; err == nil {
 		t.Error("the end of the Send was no failure")
 	}
