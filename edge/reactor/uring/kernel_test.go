@@ -218,7 +218,7 @@ func TestFallbacks(t *testing.T) {
 				}
 				return &reactortest.RealFixture{T: t, R: r}
 			}, "Echo", "PauseAndResume", "AllBuffersKept", "SlowReader", "CloseWithSendInFlight",
-				"SlotsAndDescriptorsReused", "Post", "Connect", "ReadFile", "RunAgain")
+				"SlotsAndDescriptorsReused", "Post", "Connect", "ReadFile", "RunAgain", "Chaos")
 		})
 	}
 }
@@ -229,7 +229,7 @@ func TestSmallQueues(t *testing.T) {
 	reactortest.Run(t, func(t *testing.T, o reactor.Options) reactortest.Fixture {
 		o.Entries, o.Completions = 8, 8
 		return &reactortest.RealFixture{T: t, R: newReactor(t, o)}
-	}, "Echo", "PauseAndResume", "KeptBuffers", "CloseWhileReceiving", "SlotsAndDescriptorsReused")
+	}, "Echo", "PauseAndResume", "KeptBuffers", "CloseWhileReceiving", "SlotsAndDescriptorsReused", "Chaos")
 }
 
 // TestSubmitRefused: the kernel will not take entries while a turn fills the
