@@ -19,6 +19,7 @@ type proxied struct {
 	target int        // of routes, the one that is asked
 	tried  proxy.Set
 	tries  int
+	last   bool      // the client asked for no more than this answer on its connection
 	up     *upstream // nil: between two attempts, or answered
 
 	upChunked bool // the request body goes on in chunks
@@ -27,6 +28,7 @@ type proxied struct {
 
 	retryAfter time.Duration // until a target is tried again; 0: not known
 	reported   bool          // the group knows what came of this attempt
+	headHeld   bool          // the head is known, and waits for programs or for room
 	streaming  bool          // the head is out, the body follows
 	chunked    bool          // in chunks
 	streamEnd  bool          // and all of it is out
@@ -52,7 +54,7 @@ func (w *worker) routeOf(req *httpmsg.Request) *upstreams {
 // startProxy has an upstream answer x. head is the request's head as received.
 func (c *conn) startProxy(x *exchange, to *upstreams, head []byte) {
 	c.keepHead(x, head)
-	x.proxied = proxied{routes: to}
+	x.proxied = proxied{routes: to, last: !x.req.KeepAlive} // the forwarder sets it for the upstream
 	if err := c.w.forwarder.Request(&x.req, c.front(x)); err != nil {
 		x.routes = nil
 		c.refuse(x, err)
@@ -142,7 +144,7 @@ func notConnected(err error) (proxy.Failure, proxy.Outcome) {
 // nothing can be done twice, else with an answer that says so. An answer that is
 // under way is cut short.
 func (c *conn) attemptFailed(x *exchange, a proxy.Attempt) {
-	if x.streaming {
+	if x.streaming || x.headHeld {
 		c.w.stats.cutShort.Add(1)
 		c.w.server.log.limited("upstream", "upstream %s: %s; an answer was cut short", x.routes.pools[x.target].target, a.Failure)
 		x.cut = true
@@ -184,7 +186,7 @@ func (c *conn) upstreamFailed(x *exchange, f proxy.Failure) {
 	x.routes = nil
 	c.failurePage(x, f.Status())
 	x.resp.NoBody = x.isHead()
-	if !x.bodyEnd || !x.req.KeepAlive || c.w.draining {
+	if !x.bodyEnd || x.last || c.w.draining {
 		x.resp.Close = true
 	}
 	c.produce()
@@ -260,7 +262,7 @@ func (c *conn) besideHead(head int) int {
 // putStreamHead puts out the head of an upstream's answer, and the start of its
 // body in the same record, if it fits. There is room; head is at least the size.
 func (c *conn) putStreamHead(x *exchange, head int, data []byte) {
-	if c.w.draining {
+	if x.last || c.w.draining {
 		x.resp.Close = true
 	}
 	minor, date := x.req.Minor, c.w.date.At(c.w.wall)

@@ -464,3 +464,29 @@ func TestProxyTunnel(t *testing.T) {
 	p.Close()
 	b.done()
 }
+
+// The application's connection stays, the client's ends as it asked for.
+func TestProxyClosesWhenTheClientAsks(t *testing.T) {
+	for name, head := range map[string]string{
+		"Connection: close": "GET /api HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+		"HTTP/1.0":          "GET /api HTTP/1.0\r\nHost: a\r\n\r\n",
+	} {
+		b := newProxyBench(t, benchOptions{}, false)
+		app := b.sim.Serve(appOne)
+		p := b.plain.Dial()
+		p.Write(head)
+		b.sim.Idle()
+		up := app.Accept(name)
+		if got := request(t, b, up); strings.Contains(strings.ToLower(got), "connection: close") {
+			t.Errorf("%s: the application got %q", name, got)
+		}
+		up.Write(okAnswer)
+		b.sim.Idle()
+		if resp := exchanged(t, p.Read(), "GET")[0]; !resp.Close || string(bodyOf(t, resp)) != "hello" {
+			t.Errorf("%s: the answer does not say close, or has another body", name)
+		}
+		p.WantEOF(name)
+		p.Close()
+		b.done()
+	}
+}
