@@ -150,6 +150,28 @@ func TestPipelineLimit(t *testing.T) {
 	b.done()
 }
 
+// A client that goes on sending while its answers wait is not read any more, and
+// loses nothing.
+func TestReadingStopsWhileAnswersWait(t *testing.T) {
+	const n = 10000
+	b := newHTTPBench(t, benchOptions{sim: sim.Options{PipeBytes: 4 << 10}})
+	p := b.plain.Dial()
+	p.Stalled = true
+	raw := strings.Repeat("GET /a/b HTTP/1.1\r\nHost: a\r\n\r\n", n)
+	p.Write(raw)
+	b.sim.Idle()
+	if p.Unsent() < len(raw)/2 {
+		t.Errorf("%d bytes of %d were read though no answer was", len(raw)-p.Unsent(), len(raw))
+	}
+	p.Stalled = false
+	b.sim.Idle()
+	if _, all, err := answersOf(raw, p.Read(), p.EOF()); err != nil || len(all) != n {
+		t.Errorf("%d answers of %d, %v", len(all), n, err)
+	}
+	p.Close()
+	b.done()
+}
+
 // An answer that is sent at once starts the idle time, and leaves no deadline of
 // its request behind.
 func TestIdleTimeAfterAnAnswerSentAtOnce(t *testing.T) {

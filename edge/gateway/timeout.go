@@ -136,6 +136,10 @@ func (c *conn) expired() {
 		c.w.r.SetDeadline(c.sock, c.capped(c.w.r.Now().Add(c.timeout(timerWrite))))
 		return
 	}
+	if c.timer == timerBody && !c.wantsInput() {
+		c.setTimer(timerBody) // it is not the client that is slow: nobody reads
+		return
+	}
 	if c.timer == timerIdle && !c.rested {
 		c.rest()
 		return
