@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 
+	"edge/certstore"
 	"edge/ech"
 	"edge/edge/config"
 	"edge/proxy/resolve"
@@ -25,7 +26,12 @@ func (t *relayTarget) String() string { return t.target.String() }
 func (s *server) relayTargets(keys *ech.Set) map[string]*relayTarget {
 	targets := map[string]*relayTarget{}
 	add := func(name string, to config.HostPort) {
-		targets[name] = &relayTarget{to, s.resolver.Name(to.Host), s.cfg.RelayProxyProtocol}
+		normal, err := certstore.AppendName(nil, []byte(name))
+		if err != nil {
+			s.log.Printf("nothing is relayed for %q: %v", name, err)
+			return
+		}
+		targets[string(normal)] = &relayTarget{to, s.resolver.Name(to.Host), s.cfg.RelayProxyProtocol}
 	}
 	if s.cfg.RelayPublic && keys != nil {
 		for _, k := range keys.Keys() {
