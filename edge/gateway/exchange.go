@@ -26,6 +26,7 @@ type exchange struct {
 	run      *programRun // of its programs; nil: none has run yet
 	deciding bool        // they wait for their next slice
 	amended  bool        // those of edge/response are through
+	refused  bool        // they failed: the answer is an error page
 
 	id        requestID
 	idText    []byte

@@ -39,6 +39,15 @@ func (c *headerChanges) keep(b []byte) []byte {
 	return c.arena[at:len(c.arena):len(c.arena)]
 }
 
+// own copies what the fields of h borrow, for an answer that has to wait longer
+// than they last.
+func (c *headerChanges) own(h *httpmsg.Header) {
+	for i := range h.Fields {
+		f := &h.Fields[i]
+		f.Name, f.Value = c.keep(f.Name), c.keep(f.Value)
+	}
+}
+
 // apply makes the changes noted so far in h, once.
 func (c *headerChanges) apply(h *httpmsg.Header) {
 	for i := range c.list {

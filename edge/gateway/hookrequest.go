@@ -80,17 +80,53 @@ func (c *conn) programsWait(x *exchange) {
 
 // programsFailed makes the answer an error page, which no program changes.
 func (c *conn) programsFailed(x *exchange, status int) {
-	x.amended = true
+	x.amended, x.refused = true, true
 	errorPage(&x.resp, status)
+}
+
+// amendStream is amend for the answer of an upstream, whose body is still to come.
+// False: the head must not be put out, or not yet.
+func (c *conn) amendStream(x *exchange) (through bool) {
+	switch {
+	case !c.amend(x):
+		c.holdHead(x)
+		return false
+	case x.refused:
+		c.refuseStream(x)
+		return false
+	}
+	return true
+}
+
+// holdHead keeps the head of an upstream's answer for later.
+func (c *conn) holdHead(x *exchange) {
+	if x.run == nil {
+		x.run = c.w.newRun(c, x)
+	}
+	x.headHeld = true
+	x.run.changes.own(&x.resp.Header)
+}
+
+// refuseStream answers with an error page in place of the upstream's answer.
+func (c *conn) refuseStream(x *exchange) {
+	x.up.cancel()
+	x.routes, x.tunnel, x.headHeld = nil, false, false
+	c.answerWhole(x)
 }
 
 // requestGoesOn gives x's programs another slice.
 func (c *conn) requestGoesOn(x *exchange) {
 	x.deciding = false
-	if x.run.hook == hookRequest {
+	switch {
+	case x.run.hook == hookRequest:
 		c.askRequestPrograms(x, x.head)
-	} else if c.askResponsePrograms(x) {
+	case !c.askResponsePrograms(x):
+	case x.routes == nil:
 		c.answerWhole(x)
+	case x.refused:
+		c.refuseStream(x)
+	default:
+		c.produce()
 	}
 	c.resume()
 }

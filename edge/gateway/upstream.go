@@ -257,6 +257,9 @@ func (u *upstream) hold(b []byte, id reactor.BufID) (kept bool) {
 
 // pump goes on with what waited for room in the client's output.
 func (u *upstream) pump() {
+	if u.x.headHeld && (!u.putHeldHead() || u.c == nil) {
+		return
+	}
 	if len(u.held) > 0 && !u.pumpHeld() {
 		return
 	}
@@ -371,6 +374,9 @@ func (u *upstream) failRead() {
 // inputEnded handles FIN once everything before it was consumed: the end of a
 // body that lasts until it, or of one that is cut short.
 func (u *upstream) inputEnded() {
+	if u.x.headHeld {
+		return // pump comes back to it
+	}
 	if !u.gotHead || u.reset || u.body.End() != nil {
 		u.failRead()
 		return

@@ -116,6 +116,15 @@ func (u *upstream) gotFinal(b []byte, n int) int {
 	if !x.bodyEnd {
 		x.resp.Close = true // a tunnel, or answered before the request was read
 	}
+	if x.gen.programs != nil {
+		if !c.amendStream(x) {
+			return n
+		}
+		if head = headBytes(&x.resp); !c.room(c.wireSize(head)) {
+			c.holdHead(x)
+			return n
+		}
+	}
 	var data []byte
 	if fit := c.besideHead(head); u.head.Body == httpmsg.BodyLength && fit > 0 {
 		var taken int
@@ -129,6 +138,26 @@ func (u *upstream) gotFinal(b []byte, n int) int {
 	return n
 }
 
+// putHeldHead puts out a head that had to wait for programs or for room; false: it
+// still has to.
+func (u *upstream) putHeldHead() bool {
+	c, x := u.c, u.x
+	if x.deciding || c.filling || c.starved || c.stage != stageOpen {
+		return false
+	}
+	c.takeTLSOutput()
+	head := headBytes(&x.resp)
+	if !c.room(c.wireSize(head)) {
+		return false
+	}
+	x.headHeld = false
+	c.putStreamHead(x, head, nil)
+	if u.body.Done() {
+		u.finish(u.waits())
+	}
+	return true
+}
+
 // upstreamLimits: bodies of upstreams may have any length.
 var upstreamLimits = func() http1.Limits {
 	l := http1.DefaultLimits
@@ -138,6 +167,9 @@ var upstreamLimits = func() http1.Limits {
 
 // takeBody moves body bytes into the client's output. 0: there is no room.
 func (u *upstream) takeBody(b []byte) int {
+	if u.x.headHeld {
+		return 0
+	}
 	max := u.c.streamRoom(u.x, len(b), u.body.Remaining())
 	if max <= 0 {
 		return 0
