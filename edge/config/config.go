@@ -46,12 +46,13 @@ type Config struct {
 	RelayPublic        bool    // the public names of our ECH keys are relayed to themselves at 443
 	RelayProxyProtocol bool    // relay targets are told the client's address (PROXY protocol v2)
 
-	Proxy       []string // [PATH=]URL: what is below PATH is answered by an application
-	Trust       []string // peers whose word on the client's address is taken
-	Balance     string   // how requests are spread over several URLs of one path
-	ProxyCA     string   // PEM authorities that https applications are verified against; empty: the machine's
-	ProxyCert   string   // PEM certificate and key that applications are shown; empty: none
-	RewriteHost bool     // applications see their own name in Host, not the client's
+	Proxy         []string // [PATH=]URL: what is below PATH is answered by an application
+	Trust         []string // peers whose word on the client's address is taken
+	ProxyProtocol bool     // connections from them begin with a PROXY header
+	Balance       string   // how requests are spread over several URLs of one path
+	ProxyCA       string   // PEM authorities that https applications are verified against; empty: the machine's
+	ProxyCert     string   // PEM certificate and key that applications are shown; empty: none
+	RewriteHost   bool     // applications see their own name in Host, not the client's
 
 	Scripts   []string // programs: objects or C, in this order
 	ScriptDir string   // more programs, by name; empty: none
@@ -145,6 +146,9 @@ func (c *Config) Check() error {
 	}
 	if err := c.checkClientAuth(); err != nil {
 		return err
+	}
+	if c.ProxyProtocol && len(c.Trust) == 0 {
+		return errors.New("--proxy-protocol takes PROXY headers from trusted peers alone: add --trust with their addresses")
 	}
 	switch c.Balance {
 	case BalanceRoundRobin, BalanceLeast, BalanceHash:

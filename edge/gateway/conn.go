@@ -29,6 +29,7 @@ type conn struct {
 	sock  reactor.Sock
 	on    *listener
 	peer  netip.AddrPort
+	via   netip.AddrPort // whom its PROXY header came from; invalid without one
 	stage stage
 	timer timerKind
 
@@ -37,6 +38,7 @@ type conn struct {
 	starved   bool // on the worker's list of connections that want a buffer
 	filling   bool // the tail of out is being read into
 	peerEnded bool // the peer will send no more: close_notify or FIN
+	heading   bool // the PROXY header is not whole yet
 	taking    bool // requests is at work on bytes that c.in or c.plain may hold, too
 	finHeld   bool // the peer's FIN came, and what is before it is not consumed
 	notified  bool // close_notify is in the output
@@ -90,12 +92,21 @@ func (c *conn) received(b []byte, _ reactor.BufID) bool {
 	case c.stage == stageClosing:
 		// The last bytes are not out yet: neither is the FIN that would start
 		// the lingering.
-	case c.on.tls:
-		c.receivedTLS(b)
+	case c.heading:
+		c.takeHeader(b)
 	default:
-		c.receivedPlain(b)
+		c.receivedOpen(b)
 	}
 	return false
+}
+
+// receivedOpen takes bytes of the connection proper.
+func (c *conn) receivedOpen(b []byte) {
+	if c.on.tls {
+		c.receivedTLS(b)
+	} else {
+		c.receivedPlain(b)
+	}
 }
 
 // receivedPlain is the way in without TLS.

@@ -27,7 +27,7 @@ const (
 func (p *failurePages) load(s *site.Site) error {
 	var errs []error
 	for i := range p {
-		b, err := s.ReadFile(fmt.Sprintf("%d.html", failureFirst+i), failurePageMax)
+		b, err := s.ReadFile(fmt.Sprintf("/%d.html", failureFirst+i), failurePageMax)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}

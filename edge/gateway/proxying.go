@@ -26,6 +26,7 @@ type proxied struct {
 	bodyTaken bool // bytes of the request body were sent on
 	continued bool // the client was sent 100
 
+	failure    proxy.Failure // of the target tried before
 	retryAfter time.Duration // until a target is tried again; 0: not known
 	reported   bool          // the group knows what came of this attempt
 	headHeld   bool          // the head is known, and waits for programs or for room
@@ -100,7 +101,7 @@ func (c *conn) tryTarget(x *exchange, fresh bool) {
 	i, after := x.routes.group.Pick(c.balanceKey(), x.tried, w.monotonic())
 	if i < 0 {
 		x.retryAfter = after
-		c.upstreamFailed(x, proxy.NoTarget)
+		c.upstreamFailed(x, max(x.failure, proxy.NoTarget))
 		return
 	}
 	x.target, x.reported = i, false
@@ -159,7 +160,7 @@ func (c *conn) attemptFailed(x *exchange, a proxy.Attempt) {
 			c.tryTarget(x, true)
 			return
 		}
-		x.tried = x.tried.With(x.target)
+		x.tried, x.failure = x.tried.With(x.target), a.Failure
 		if len(x.routes.pools) == 1 {
 			c.upstreamFailed(x, a.Failure)
 			return

@@ -211,7 +211,7 @@ func gather(from <-chan error, n int) (first error) {
 // work is one worker's thread.
 func (s *server) work(o Options, i int, places []*place, started chan<- error, ready *sync.WaitGroup) error {
 	r, err := o.NewReactor(s.cfg.Reactor, reactor.Options{
-		SocketsMax:  s.cfg.Limits.Connections + socketsSpare,
+		SocketsMax:  s.socketsMax(),
 		BufferBytes: int(s.cfg.Limits.BufferBytes),
 		Log:         func(line string) { s.log.Printf("worker %d: %s", i, line) },
 	})
@@ -235,6 +235,16 @@ func (s *server) work(o Options, i int, places []*place, started chan<- error, r
 	err = r.Run(w)
 	w.end()
 	return err
+}
+
+// socketsMax is how many sockets one worker may have: a connection that is proxied
+// or relayed has two.
+func (s *server) socketsMax() int {
+	n := s.cfg.Limits.Connections
+	if len(s.routes) > 0 || len(s.cfg.Relays) > 0 || s.cfg.RelayPublic {
+		n *= 2
+	}
+	return n + socketsSpare
 }
 
 // socketsSpare is for listeners and for connections on their way out.

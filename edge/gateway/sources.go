@@ -51,14 +51,20 @@ func (s *sources) leave(a netip.Addr) {
 	}
 }
 
-// admits says whether there is room for one more connection, and from its source.
-// If so it is counted.
-func (w *worker) admits(from netip.Addr) bool {
+// hasRoom says whether there is room for one more connection.
+func (w *worker) hasRoom() bool {
+	if w.open >= w.server.cfg.Limits.Connections {
+		w.server.log.limited("max-connections", "connection refused: worker %d has --max-connections %d", w.index, w.open)
+		return false
+	}
+	return true
+}
+
+// admitsSource says whether a client may have one more connection. If so it is
+// counted.
+func (w *worker) admitsSource(from netip.Addr) bool {
 	switch {
 	case w.server.bans.has(from, w.wall):
-		return false
-	case w.open >= w.server.cfg.Limits.Connections:
-		w.server.log.limited("max-connections", "connection refused: worker %d has --max-connections %d", w.index, w.open)
 		return false
 	case !w.bySource.enter(from):
 		w.server.log.limited("max-connections-per-address", "connection from %s refused: worker %d has --max-connections-per-address %d from %s",

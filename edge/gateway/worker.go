@@ -140,7 +140,8 @@ func (w *worker) listenerOf(s reactor.Sock) *listener {
 func (w *worker) Accepted(l, s reactor.Sock, peer netip.AddrPort) {
 	w.stats.accepted.Add(1)
 	on := w.listenerOf(l)
-	if on == nil || !w.admits(peer.Addr()) {
+	header := on != nil && w.sendsHeader(peer)
+	if on == nil || !w.hasRoom() || !header && !w.admitsSource(peer.Addr()) {
 		w.stats.refused.Add(1)
 		w.r.Abort(s)
 		return
@@ -150,6 +151,9 @@ func (w *worker) Accepted(l, s reactor.Sock, peer netip.AddrPort) {
 	w.ends[s.Index()] = c
 	w.open++
 	c.start()
+	if header {
+		c.awaitHeader(peer)
+	}
 	w.r.Receive(s)
 }
 
