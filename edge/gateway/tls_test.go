@@ -40,7 +40,11 @@ func newTLSBench(t *testing.T, o benchOptions, names ...[]string) *tlsBench {
 			configure(c)
 		}
 	}
+	prepare := o.server
 	o.server = func(s *server) {
+		if prepare != nil {
+			prepare(s)
+		}
 		if err := s.openTickets(func(string) string { return "" }); err != nil {
 			t.Fatal(err)
 		}

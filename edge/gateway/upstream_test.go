@@ -21,6 +21,11 @@ const appOne, appTwo = "192.0.2.10:80", "192.0.2.11:80"
 // to appTwo as well.
 func newProxyBench(t *testing.T, o benchOptions, two bool) *bench {
 	t.Helper()
+	return newBench(t, proxyOptions(t, o, two))
+}
+
+// proxyOptions are options with the applications added.
+func proxyOptions(t *testing.T, o benchOptions, two bool) benchOptions {
 	before := o.config
 	o.config = func(c *config.Config) {
 		c.Proxy = []string{"/api=http://" + appOne}
@@ -39,7 +44,7 @@ func newProxyBench(t *testing.T, o benchOptions, two bool) *bench {
 			t.Fatal(err)
 		}
 	}
-	return newBench(t, o)
+	return o
 }
 
 // request reads one request head off an application's connection.

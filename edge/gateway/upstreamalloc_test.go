@@ -1,0 +1,83 @@
+package gateway
+
+import (
+	"testing"
+
+	"edge/edge/reactor/sim"
+)
+
+// TestProxiedRequestAllocatesNothing: once connections are there, neither the way
+// of a request to the application nor that of its answer takes memory.
+func TestProxiedRequestAllocatesNothing(t *testing.T) {
+	b := newProxyBench(t, benchOptions{sim: sim.Options{Calm: true}}, false)
+	app := b.sim.Serve(appOne)
+	p := b.plain.Dial()
+	p.Write(get("/api"))
+	conn := app.Accept("the first request")
+	request(t, b, conn)
+	conn.Write(okAnswer)
+	b.sim.Idle()
+	exchanged(t, p.Read(), "GET")
+	c := b.onlyConn()
+	u := onlyUpstream(b)
+	raw, answer := []byte(get("/api/x?y")), []byte(okAnswer)
+	in, back := make([]byte, len(raw)), make([]byte, len(answer))
+	allocs := testing.AllocsPerRun(200, func() {
+		copy(in, raw)
+		c.received(in, 0)
+		u.release(&u.out) // as if it was sent
+		copy(back, answer)
+		u.received(back, 0)
+		c.release(&c.out)
+	})
+	if allocs != 0 {
+		t.Errorf("%v allocations per request", allocs)
+	}
+	if c.x != nil || u.c != nil {
+		t.Error("a request is still under way")
+	}
+	c.dirty, u.dirty = false, false
+	b.w.dirty, b.w.dirtyUps = b.w.dirty[:0], b.w.dirtyUps[:0]
+	p.Close()
+	conn.Close()
+	b.done()
+}
+
+// TestSlowReadersHoldNoReceiveBuffers: receive buffers are few and serve every
+// connection. What slow readers do not take is not held in them.
+func TestSlowReadersHoldNoReceiveBuffers(t *testing.T) {
+	const readers = 40
+	b := newProxyBench(t, benchOptions{sim: sim.Options{SocketsMax: 256, RecvBuffers: 4}}, false)
+	app := b.sim.Serve(appOne)
+	body := stormBytes(1, 1<<20)
+	var peers, conns []*sim.Peer
+	for range readers {
+		p := b.plain.Dial()
+		p.Stalled = true
+		p.Write("GET /api HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+		peers = append(peers, p)
+		conn := app.Accept("a request")
+		request(t, b, conn)
+		conn.Write("HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n")
+		conn.Write(body)
+		conns = append(conns, conn)
+	}
+	b.sim.Idle()
+	held := 64<<20 - b.w.r.Buffers().Available() // of what the simulation has
+	if most := readers * 3 * outBytesMax; held > most {
+		t.Errorf("%d bytes are held for %d slow readers, more than %d", held, readers, most)
+	}
+	if resp := exchanged(t, b.ask(get("/f174.bin")), "GET")[0]; resp.StatusCode != 200 {
+		t.Errorf("somebody else is answered %d", resp.StatusCode)
+	}
+	for i, p := range peers {
+		p.Stalled = false
+		b.sim.Idle()
+		if resp := exchanged(t, p.Read(), "GET")[0]; string(bodyOf(t, resp)) != string(body) {
+			t.Errorf("reader %d: the body differs", i)
+		}
+		p.Close()
+		conns[i].Close()
+	}
+	b.done()
+}
