@@ -95,3 +95,39 @@ func TestProgramsThatCannotBeRead(t *testing.T) {
 		open.close()
 	}
 }
+
+// A reload with a bad program is refused whole, and says why; the next one that is
+// good goes through.
+func TestReloadRefusesBadPrograms(t *testing.T) {
+	dir := put(t, t.TempDir(), map[string]string{"a.o": "header.o", "b.o": "json.o"})
+	conf := config.New()
+	conf.ScriptDir = dir
+	var said strings.Builder
+	s := newServer(Options{Config: conf, Log: NewLog(&said), Getenv: func(string) string { return "" }})
+	first, err := s.load(nil, partsAll)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.gen.Store(first)
+	bad := filepath.Join(dir, "b.o")
+	if err := os.WriteFile(bad, []byte("half a fi"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.reload("test", partsAll); err == nil || s.current() != first {
+		t.Errorf("%v; generation %d is in service", err, s.current().number)
+	}
+	if want := "failed, generation 1 stays in service: " + bad + ": "; !strings.Contains(said.String(), want) {
+		t.Errorf("the log says %q, want %q", said.String(), want)
+	}
+	if err := s.reload("test", partKeys); err != nil || s.current().programs != first.programs {
+		t.Errorf("%v; programs were loaded anew for a reload of something else", err)
+	}
+	put(t, dir, map[string]string{"b.o": "order.o"})
+	if err := s.reload("test", partsAll); err != nil || len(s.current().programs.chains[hookRequest]) != 3 {
+		t.Errorf("%v; generation %d is in service", err, s.current().number)
+	}
+	if n := first.programs.generations.Load(); n != 0 {
+		t.Errorf("the first programs have %d generations", n)
+	}
+	s.current().drop()
+}
