@@ -181,7 +181,7 @@ func TestMisusePanics(t *testing.T) {
 	l := loadText(t, Interpreter, "call 5\nexit", HelperSpec{Number: 5, Name: "later"})
 	other := loadText(t, Interpreter, "exit")
 	for name, misuse := range map[string]func(){
-		"Run before Start":       func() { l.task.Run(1) },
+		"Run before Start":       func() { new(Task).Run(1) },
 		"Return without a call":  func() { l.start(nil); l.task.Return(1) },
 		"Run while waiting":      func() { l.start(nil); l.task.Run(100); l.task.Run(100) },
 		"program of another":     func() { l.task.Start(l.inst, other.object.Programs()[0], nil) },
