@@ -12,6 +12,7 @@ import (
 // encrypted is the state of ECH in a handshake.
 type encrypted struct {
 	outcome ech.Outcome
+	err     error            // what is malformed about the first hello's ECH
 	backend bool             // the hello is an inner one, from a client-facing server
 	context *ech.Context     // for the second hello, when accepted
 	outer   wire.ClientHello // when accepted
@@ -30,7 +31,7 @@ func (c *Conn) openHello() error {
 	case c.cfg.ECH != nil:
 		e.outcome, e.context, err = c.cfg.ECH.Open(&hs.hello, &e.outer, &e.buffers[0])
 	}
-	c.info.ECH = e.outcome
+	c.info.ECH, e.err = e.outcome, err
 	if err != nil || e.outcome != ech.Accepted {
 		return err
 	}
@@ -97,4 +98,24 @@ func (c *Conn) OuterHello() *wire.ClientHello {
 		return &c.hs.ech.outer
 	}
 	return c.Hello()
+}
+
+// ECHErr returns what is malformed about the hello's ECH, nil when nothing is:
+// such a hello is refused (RFC 9849, 7), whoever else could serve it. Valid while
+// a decision is awaited.
+func (c *Conn) ECHErr() error {
+	if c.state != stateDecision {
+		return nil
+	}
+	return c.hs.ech.err
+}
+
+// ECHContext returns what opened the hello, to open a second one with where
+// Hello is passed on to a backend server (RFC 9849, 7.1); nil unless ECH was
+// accepted. Valid while a decision is awaited; it outlives the Conn.
+func (c *Conn) ECHContext() *ech.Context {
+	if c.state != stateDecision {
+		return nil
+	}
+	return c.hs.ech.context
 }

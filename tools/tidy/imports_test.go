@@ -31,6 +31,9 @@ const importRules = `
 	ech
 	< ech/keydir;
 
+	ech, tlsstack/wire, tlsstack/record
+	< ech/split;
+
 	ech
 	< ech/keydir;
 
