@@ -3,7 +3,8 @@
 #
 # Loads bin/edge with wrk, on connections that stay and on one for each request,
 # while the site is replaced and reloaded and the binary is upgraded. Succeeds if
-# no request failed. EDGE names another binary; wrk must be there.
+# no request failed. EDGE names another binary, EDGE_FLAGS more flags for it; wrk
+# must be there.
 set -eu
 seconds=${1:-30} reloads=${2:-50} upgrades=${3:-3}
 edge=${EDGE:-bin/edge}
@@ -27,7 +28,7 @@ release() {
 release 0
 
 "$edge" serve --dev --state-dir "$dir/state" --listen 127.0.0.1:0 --http 127.0.0.1:0 \
-	--access-log "$dir/access.log" "$dir/site.tar" >"$dir/out" 2>"$dir/log" &
+	--access-log "$dir/access.log" ${EDGE_FLAGS:-} "$dir/site.tar" >"$dir/out" 2>"$dir/log" &
 pid=$!
 wait_for() { # FILE PATTERN COUNT
 	n=0
@@ -45,11 +46,11 @@ wait_for "$dir/out" '^listening ' 2
 tls=$(sed -n 's/^listening //p' "$dir/out" | grep '^https:')
 plain=$(sed -n 's/^listening //p' "$dir/out" | grep '^http:')
 
-wrk -t1 -c20 -d"$seconds" "$tls/version" >"$dir/wrk.kept" &
+wrk -t1 -c20 -d"$seconds" --timeout 10s "$tls/version" >"$dir/wrk.kept" &
 one=$!
-wrk -t1 -c10 -d"$seconds" -H 'Connection: close' "$plain/version" >"$dir/wrk.closed" &
+wrk -t1 -c10 -d"$seconds" --timeout 10s -H 'Connection: close' "$plain/version" >"$dir/wrk.closed" &
 two=$!
-wrk -t1 -c5 -d"$seconds" "$tls/large.bin" >"$dir/wrk.large" &
+wrk -t1 -c5 -d"$seconds" --timeout 10s "$tls/large.bin" >"$dir/wrk.large" &
 three=$!
 
 # Reloads and upgrades spread over the time; upgrades lie among the reloads.
