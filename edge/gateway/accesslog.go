@@ -187,6 +187,8 @@ func (w *worker) Fired(tag uint64) {
 	switch tag {
 	case tagListeners:
 		w.closeListeners()
+	case tagAcceptAnew:
+		w.acceptAnew()
 	case tagDrain:
 		w.drainIsOver()
 	case tagLog:
@@ -199,6 +201,7 @@ func (w *worker) Fired(tag uint64) {
 // Tags of Reactor.After.
 const (
 	tagListeners = 1 + iota
+	tagAcceptAnew
 	tagDrain
 	tagLog
 	tagPrograms

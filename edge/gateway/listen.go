@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -46,6 +47,7 @@ func (s *server) listenAll(getenv func(string) string) (places []*place, err err
 			closeAll(places)
 		}
 	}()
+	s.handedOver = len(sockets) > 0
 	left := newInheritance(sockets)
 	for _, a := range left.standIn(s.cfg) {
 		if places, err = s.listenAt(places, a, listener{tls: true}, left); err != nil {
@@ -192,5 +194,29 @@ func closeAll(places []*place) {
 		for _, fd := range slices.Concat(p.fds...) {
 			unix.Close(fd)
 		}
+	}
+}
+
+// acceptAnewAfter: a worker whose sockets came from a predecessor starts to
+// accept anew at these times. The kernel wakes one of those who wait on a socket
+// for each connection; if that one was the predecessor, as it gave up waiting,
+// nobody else is told, and the connection would lie there until the next one.
+var acceptAnewAfter = []time.Duration{200 * time.Millisecond, time.Second, 5 * time.Second}
+
+// startAcceptingAnew has acceptAnew called at its times.
+func (w *worker) startAcceptingAnew() {
+	for _, d := range acceptAnewAfter {
+		w.r.After(d, tagAcceptAnew)
+	}
+}
+
+// acceptAnew looks at what lies in the listening sockets, and waits again.
+func (w *worker) acceptAnew() {
+	if w.draining {
+		return
+	}
+	for _, l := range w.listeners {
+		w.r.PauseReceive(l.sock)
+		w.r.Receive(l.sock)
 	}
 }

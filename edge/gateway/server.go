@@ -57,6 +57,7 @@ type server struct {
 	resolver   *resolve.Resolver
 	routes     proxy.Routes              // of --proxy
 	balance    proxy.Balance             // among the targets of a route
+	handedOver bool                      // the listening sockets, or some, came from another process
 	trust      proxy.Trust               // peers whose word on the client is taken
 	bridges    map[string]*bridge.Bridge // to https targets, by authority
 	addresses  []netip.AddrPort          // that we listen on
@@ -229,6 +230,9 @@ func (s *server) work(o Options, i int, places []*place, started chan<- error, r
 				return nil
 			}
 		}
+	}
+	if s.handedOver {
+		w.startAcceptingAnew()
 	}
 	started <- nil
 	ready.Wait()
