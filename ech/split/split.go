@@ -28,8 +28,12 @@ func AppendHello(dst, inner []byte) []byte {
 	return record.AppendPlaintext(dst, record.Handshake, inner, record.PlaintextMax)
 }
 
-// HelloBytesMax is what AppendHello adds at most to the largest hello.
-const HelloBytesMax = wire.ClientHelloBytesMax + (wire.ClientHelloBytesMax/record.PlaintextMax+1)*record.HeaderLen
+// AppendAlert appends the record of the alert that ends a client's connection
+// after FromClient has failed: there are no keys yet.
+func AppendAlert(dst []byte, alert wire.Alert) []byte {
+	const fatal = 2 // AlertLevel (RFC 9846, 6)
+	return record.AppendPlaintext(dst, record.Alert, []byte{fatal, byte(alert)}, record.PlaintextMax)
+}
 
 // state is what a Front waits for.
 type state uint8

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"time"
 )
 
 // Config is what the operator decided. It is made by New and Flags, checked
@@ -44,7 +45,12 @@ type Config struct {
 	ECHDir             string  // ECH key files; empty: no ECH
 	Relays             []Relay // where connections for names without a certificate go
 	RelayPublic        bool    // the public names of our ECH keys are relayed to themselves at 443
-	RelayProxyProtocol bool    // relay targets are told the client's address (PROXY protocol v2)
+	RelayProxyProtocol bool    // relay targets and origins are told the client's address (PROXY protocol v2)
+	Origins            []Relay // hidden origins that opened hellos for their names go to
+
+	ECHBackend   []string      // addresses of the client-facing servers that we are the origin of
+	OriginSVCB   time.Duration // how often ECH keys are renewed, for /.well-known/origin-svcb; 0: it is not served
+	LogInnerName bool          // the access log shows the names in hellos that were opened
 
 	Proxy         []string // [PATH=]URL: what is below PATH is answered by an application
 	Trust         []string // peers whose word on the client's address is taken
@@ -121,6 +127,8 @@ func New() *Config {
 		Balance:   BalanceRoundRobin,
 		AccessLog: "off",
 
+		LogInnerName: true,
+
 		Limits:   defaultLimits(),
 		Timeouts: defaultTimeouts(),
 	}
@@ -183,7 +191,11 @@ func (c *Config) checkCertificates() error {
 	switch {
 	case c.RelayPublic && c.ECHDir == "":
 		return errors.New("--relay-public relays the public names of our ECH keys: add --ech DIR")
-	case c.CertDir == "" && !c.Dev && len(c.Relays) > 0 && c.Site == "":
+	case len(c.Origins) > 0 && c.ECHDir == "":
+		return errors.New("--origin is for names in hellos that our ECH keys open: add --ech DIR")
+	case c.OriginSVCB > 0 && c.ECHDir == "":
+		return errors.New("--origin-svcb publishes our ECH keys: add --ech DIR")
+	case c.CertDir == "" && !c.Dev && (len(c.Relays) > 0 || c.RelayPublic) && c.Site == "":
 		return nil // a relay alone needs none
 	case c.CertDir == "" && !c.Dev:
 		return errors.New("no certificates: give --cert-dir DIR with PEM files, or --dev for a development certificate")

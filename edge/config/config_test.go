@@ -73,6 +73,7 @@ func TestFlagsReachTheConfig(t *testing.T) {
 		"--http-redirect", "--strict-sni", "--workers", "3", "--max-head-bytes", "16K", "--max-fields=50",
 		"--buffer-bytes", "1GiB", "--idle-timeout", "90s", "--request-timeout", "0s", "--state-dir", "/s", "--access-log", "-", "--error-log", "/e",
 		"--relay", "Public.Example.=[2001:db8::1]:443", "--ech", "/k", "--relay-public",
+		"--origin", "hidden.example=origin:4443", "--ech-backend", "192.0.2.1,2001:db8::/64", "--origin-svcb", "1h", "--log-inner-name=false",
 		"--client-auth", "require", "--client-ca", "/a.pem", "--key-log", "/k.log")
 	if err != nil {
 		t.Fatal(err)
@@ -87,6 +88,8 @@ func TestFlagsReachTheConfig(t *testing.T) {
 	want.AccessLog, want.ErrorLog = "-", "/e"
 	want.ECHDir, want.RelayPublic = "/k", true
 	want.ClientAuth, want.ClientCA, want.KeyLog = ClientAuthRequire, "/a.pem", "/k.log"
+	want.Origins = []Relay{{"hidden.example", HostPort{"origin", 4443}}}
+	want.ECHBackend, want.OriginSVCB, want.LogInnerName = []string{"192.0.2.1", "2001:db8::/64"}, time.Hour, false
 	want.Relays = []Relay{{"public.example", HostPort{"2001:db8::1", 443}}}
 	want.Limits.HeadBytes, want.Limits.Fields, want.Limits.BufferBytes = 16<<10, 50, 1<<30
 	want.Timeouts.Idle = 90 * time.Second
@@ -139,6 +142,10 @@ func TestRefusals(t *testing.T) {
 		{"--dev --access-log=", "give a path"},
 		{"--dev --reload-on-change", "--reload-on-change needs a site to watch"},
 		{"--dev --relay-public", "add --ech DIR"},
+		{"--dev --origin a=b:1", "add --ech DIR"},
+		{"--dev --origin-svcb 1h", "add --ech DIR"},
+		{"--dev --ech /k --origin a=b:1 --origin a=c:2", "a is relayed to b:1 already"},
+		{"--ech /k --origin a=b:1", "no certificates"},
 		{"--dev --relay example.com", "give NAME=HOST:PORT"},
 		{"--dev --relay =a:1", "give NAME=HOST:PORT"},
 		{"--dev --relay a=b", `"b": give HOST:PORT`},

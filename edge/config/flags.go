@@ -66,6 +66,9 @@ func (c *Config) echFlags() *pflag.FlagSet {
 	fs.Var(&relaysValue{&c.Relays}, "relay", "pass on what is for NAME, without a certificate here, byte for byte; may be repeated")
 	fs.BoolVar(&c.RelayPublic, "relay-public", c.RelayPublic, "pass on what is for a public name of our ECH keys, to that name at port 443")
 	fs.BoolVar(&c.RelayProxyProtocol, "relay-proxy-protocol", c.RelayProxyProtocol, "tell where it is passed on to the client's address (PROXY protocol v2)")
+	fs.Var(&relaysValue{&c.Origins}, "origin", "pass on hellos opened with our ECH keys that are for NAME, whose TLS ends there; may be repeated")
+	fs.StringSliceVar(&c.ECHBackend, "ech-backend", c.ECHBackend, "be such an origin: take inner hellos from `FRONT[,FRONT]`, addresses or prefixes")
+	fs.Var((*timeValue)(&c.OriginSVCB), "origin-svcb", "serve /.well-known/origin-svcb from the ECH keys, which are renewed this often; 0 not to")
 	return fs
 }
 
@@ -99,6 +102,7 @@ func (c *Config) processFlags() *pflag.FlagSet {
 func (c *Config) logFlags() *pflag.FlagSet {
 	fs := newSet("logs")
 	fs.Var((*fileValue)(&c.AccessLog), "access-log", "a JSON line for each request; - for standard output, off for none")
+	fs.BoolVar(&c.LogInnerName, "log-inner-name", c.LogInnerName, "show there the names that clients sent encrypted")
 	fs.Var((*fileValue)(&c.ErrorLog), "error-log", "everything else there is to say (default: standard error)")
 	return fs
 }

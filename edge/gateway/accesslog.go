@@ -7,7 +7,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"edge/ech"
 	"edge/edge/reactor"
 )
 
@@ -25,14 +24,26 @@ const logDelay = 100 * time.Millisecond
 
 // logExchange appends the line of a finished exchange.
 func (w *worker) logExchange(c *conn, x *exchange) {
-	l := &w.access
+	if l := &w.access; l.begin() {
+		l.batch = w.appendLine(l.batch, c, x)
+		w.endLine()
+	}
+}
+
+// begin makes a batch to append a line to; false: there is no access log.
+func (l *accessLog) begin() bool {
 	if l.to == nil {
-		return
+		return false
 	}
 	if l.batch == nil {
 		l.batch = l.to.batch()
 	}
-	l.batch = w.appendLine(l.batch, c, x)
+	return true
+}
+
+// endLine has the line that was appended to the batch handed over in time.
+func (w *worker) endLine() {
+	l := &w.access
 	l.lines++
 	switch {
 	case len(l.batch) >= logBatchBytes-logBatchBytes/4:
@@ -57,10 +68,12 @@ func (l *accessLog) flush() {
 //	id        of the request, 32 hexadecimal digits
 //	peer      address and port, or "unix"
 //	sni, tls, suite, group, resumed   of the connection; left out without TLS
-//	ech, outer   none, rejected or accepted; with the name in the outer hello
+//	ech, inner   none, grease, rejected or accepted (see echKind); sni is the name
+//	          that the network saw, inner the one in a hello that was opened
 //	ja4, ja4_inner   of the hello that the network saw; of the inner one with ECH
 //	client, client_sha256   subject and hash of the client's certificate, if it has shown one
-//	host, method, path, proto         of the request
+//	host, method, path, proto         of the request; no host with --log-inner-name=false
+//	          where ECH was accepted
 //	status, bytes   of the answer; bytes of its body that were put out
 //	us        from the request's head to the answer's last byte put out, µs
 //	cut       true when the answer did not end as it should
@@ -75,19 +88,21 @@ func (w *worker) appendLine(b []byte, c *conn, x *exchange) []byte {
 	b = append(b, '"')
 	if c.on.tls {
 		info := c.tls.Info()
-		b = appendField(b, "sni", []byte(info.ServerName))
+		b = appendField(b, "sni", []byte(c.outerName()))
 		b = append(b, `,"tls":"1.3","suite":"`...)
 		b = append(append(b, info.Suite.String()...), `","group":"`...)
 		b = append(append(b, info.Group.String()...), `","resumed":`...)
 		b = strconv.AppendBool(b, info.Resumed)
-		b = append(append(append(b, `,"ech":"`...), info.ECH.String()...), '"')
-		if info.ECH == ech.Accepted {
-			b = appendField(b, "outer", []byte(info.PublicName))
+		b = append(append(append(b, `,"ech":"`...), c.ech.String()...), '"')
+		if inner := c.innerName(); inner != "" {
+			b = appendField(b, "inner", []byte(inner))
 		}
 		b = c.prints.appendFields(b)
 		b = c.clientFacts().appendFields(b)
 	}
-	b = appendField(b, "host", x.req.Authority)
+	if !c.hidesHost() {
+		b = appendField(b, "host", x.req.Authority)
+	}
 	b = appendField(b, "method", x.req.Method)
 	b = appendField(b, "path", x.req.Target)
 	b = append(b, `,"proto":"HTTP/1.`...)

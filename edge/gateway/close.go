@@ -160,6 +160,10 @@ func (c *conn) closed() {
 	c.release(&c.plain)
 	c.release(&c.out)
 	c.release(&c.sending)
+	if c.relay != nil {
+		c.relay.forsake()
+		c.relay = nil
+	}
 	c.tls.Release()
 	c.w.leaveBooks(c.peer)
 	c.w.recycle(c)
@@ -186,5 +190,5 @@ func (c *conn) logTLS(err error) {
 		c.w.server.log.limited("tls", "tls: %v; client %s", err, c.clientName())
 		return
 	}
-	c.w.server.log.limited("tls", "%v; client %s, server name %q%s", e, c.clientName(), c.tls.Info().ServerName, c.prints.text())
+	c.w.server.log.limited("tls", "%v; client %s, server name %q%s", e, c.clientName(), c.nameToLog(), c.prints.text())
 }

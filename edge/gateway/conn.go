@@ -45,10 +45,13 @@ type conn struct {
 	rested    bool // timerIdle: the first part of it is over, see conn.rest
 	unsent    int  // answers in out, all of them whole but the last
 
-	gen *localGen    // held during the handshake
-	run *programRun  // of the hello's programs, while they are asked
-	to  *relayTarget // of stageRelayed
+	gen *localGen   // held during the handshake
+	run *programRun // of the hello's programs, while they are asked
 	tls tlsstack.Conn
+	ech echKind
+
+	relay    *relayed // of stageRelayed, until it is started
+	helloRaw int      // stageHello: bytes of raw that the hello took
 
 	raw     int    // stageHello: bytes of in that the machine has consumed
 	in      []byte // received, not consumed
@@ -143,7 +146,7 @@ func (c *conn) consumed(b, rest []byte, kept bool) {
 		}
 		return
 	}
-	if c.stage == stageHello {
+	if c.stage == stageHello && c.gen.relaysAny() {
 		// Every raw byte stays until it is decided who answers the hello.
 		if !kept {
 			c.raw = len(b) - len(rest)
@@ -169,6 +172,9 @@ func (c *conn) consume(work []byte) []byte {
 		if err != nil {
 			c.failTLS(err)
 			return nil
+		}
+		if c.stage == stageHello {
+			c.helloRaw += n
 		}
 		if c.stage < stageOpen && !c.advance() {
 			return nil

@@ -2,10 +2,12 @@ package gateway
 
 import (
 	"fmt"
+	"net/netip"
 	"sync/atomic"
 
 	"edge/certstore"
 	"edge/edge/site"
+	"edge/proxy"
 	"edge/tlsstack"
 )
 
@@ -15,11 +17,16 @@ import (
 // Its users are the server, while it is the current one, and each worker with
 // a connection or an exchange that started on it. The last one closes it.
 type generation struct {
-	number int64      // counts from 1
-	site   *site.Site // of shared; nil: none, a page says what to do
-	certs  *certificates
-	tls    *tlsstack.Config
-	relays map[string]*relayTarget // by the name in the (outer) hello
+	number  int64      // counts from 1
+	site    *site.Site // of shared; nil: none, a page says what to do
+	certs   *certificates
+	tls     *tlsstack.Config
+	relays  targets // by the name in the (outer) hello
+	origins targets // by the name in an opened hello
+
+	fronts     proxy.Trust      // client-facing servers that send us inner hellos
+	tlsOfFront *tlsstack.Config // for connections from them
+
 	shared *openSite
 	users  atomic.Int64
 
@@ -73,6 +80,17 @@ type localGen struct {
 	*generation
 	holders int // connections and exchanges of this worker
 }
+
+// tlsFor is the TLS side for a neighbour.
+func (g *generation) tlsFor(neighbour netip.Addr) *tlsstack.Config {
+	if g.tlsOfFront != nil && g.fronts.Has(neighbour) {
+		return g.tlsOfFront
+	}
+	return g.tls
+}
+
+// relaysAny says whether some hellos are passed on: their raw bytes are kept.
+func (g *generation) relaysAny() bool { return len(g.relays)+len(g.origins) > 0 }
 
 // holds says whether there is a certificate for a name.
 func (g *generation) holds(name []byte) bool {

@@ -1,6 +1,10 @@
 package gateway
 
-import "edge/tlsstack"
+import (
+	"net/netip"
+
+	"edge/tlsstack"
+)
 
 // start opens a fresh connection's first stage.
 func (c *conn) start() {
@@ -10,7 +14,7 @@ func (c *conn) start() {
 		return
 	}
 	c.gen = c.w.join()
-	c.tls.Init(c.gen.tls, c.w.server.rand)
+	c.tls.Init(c.gen.tlsFor(c.neighbour()), c.w.server.rand)
 	c.setTimer(timerHandshake)
 }
 
@@ -18,8 +22,15 @@ func (c *conn) start() {
 // or is done. False: the connection is over.
 func (c *conn) advance() bool {
 	if c.stage == stageHello && c.tls.Wait() == tlsstack.WaitDecision {
+		if c.ech == echUnknown {
+			c.judgeECH()
+		}
 		if goOn, alive := c.askHelloPrograms(); !goOn {
 			return alive
+		}
+		if to := c.originOf(); to != nil {
+			c.splitTo(to)
+			return false
 		}
 		if to := c.relayTargetOf(); to != nil {
 			c.relayTo(to)
@@ -42,8 +53,16 @@ func (c *conn) advance() bool {
 // and was shown the default one. With --strict-sni the handshake fails instead.
 func (c *conn) logDefault() {
 	if info := c.tls.Info(); info.DefaultCert && info.ServerName != "" {
-		c.w.server.log.limitedTo(1, "default", "tls: no certificate for %q: the default one was shown; client %s", info.ServerName, c.clientName())
+		c.w.server.log.limitedTo(1, "default", "tls: no certificate for %q: the default one was shown; client %s", c.nameToLog(), c.clientName())
 	}
+}
+
+// neighbour is who has the other end of the socket.
+func (c *conn) neighbour() netip.Addr {
+	if c.via.IsValid() {
+		return c.via.Addr()
+	}
+	return c.peer.Addr()
 }
 
 // established has the client's Finished.

@@ -78,6 +78,9 @@ func (s *server) loadWith(certs *certificates, previous *generation, what parts)
 		number: number, certs: certs, keysChanged: keysChanged,
 		relays: s.relayTargets(keys), tls: s.tlsConfig(certs, keys, clients),
 	}
+	s.splitInto(g)
+	g.relays.await()
+	g.origins.await()
 	g.serve(open)
 	g.run(programs)
 	g.take() // for whoever asked

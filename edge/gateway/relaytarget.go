@@ -1,9 +1,10 @@
 package gateway
 
 import (
-	"fmt"
+	"context"
 	"net"
 	"net/netip"
+	"time"
 
 	"edge/certstore"
 	"edge/ech"
@@ -16,69 +17,77 @@ type relayTarget struct {
 	target        config.HostPort
 	resolved      *resolve.Name
 	proxyProtocol bool
+	local         map[netip.Addr]bool // addresses of this machine
 }
 
 func (t *relayTarget) String() string { return t.target.String() }
 
-// relayTargets are the names that are relayed: those of --relay, and with
-// --relay-public the public names of our ECH keys. A target never comes from
-// what a client wrote: this table is all there is.
-func (s *server) relayTargets(keys *ech.Set) map[string]*relayTarget {
-	targets := map[string]*relayTarget{}
-	add := func(name string, to config.HostPort) {
-		normal, err := certstore.AppendName(nil, []byte(name))
+// targets is the table of relayed names. A target never comes from what a client
+// wrote: the tables are all there is.
+type targets map[string]*relayTarget
+
+// newTargets makes a table of names and targets, and starts to look up what is new
+// among them.
+func (s *server) newTargets(relays []config.Relay) targets {
+	t := targets{}
+	local := localAddresses()
+	for _, r := range relays {
+		normal, err := certstore.AppendName(nil, []byte(r.Name))
 		if err != nil {
-			s.log.Printf("nothing is relayed for %q: %v", name, err)
-			return
+			s.log.Printf("nothing is relayed for %q: %v", r.Name, err)
+			continue
 		}
-		targets[string(normal)] = &relayTarget{to, s.resolver.Name(to.Host), s.cfg.RelayProxyProtocol}
+		t[string(normal)] = &relayTarget{r.Target, s.resolver.Name(r.Target.Host), s.cfg.RelayProxyProtocol, local}
 	}
-	if s.cfg.RelayPublic && keys != nil {
-		for _, k := range keys.Keys() {
-			add(k.Config.PublicName, config.HostPort{Host: k.Config.PublicName, Port: 443})
-		}
-	}
-	for _, r := range s.cfg.Relays {
-		add(r.Name, r.Target)
-	}
-	return targets
+	return t
 }
 
-// address is where to connect now. A target that leads back to one of our own
-// listeners is refused: it would be relayed again, for ever.
-func (t *relayTarget) address(s *server) (netip.AddrPort, error) {
-	addrs, err := t.resolved.Addrs()
-	if err != nil {
-		return netip.AddrPort{}, err
+// relayTargets are the names that are relayed: those of --relay, and with
+// --relay-public the public names of our ECH keys.
+func (s *server) relayTargets(keys *ech.Set) targets {
+	var relays []config.Relay
+	if s.cfg.RelayPublic {
+		for _, k := range keys.Keys() {
+			name := k.Config.PublicName
+			relays = append(relays, config.Relay{Name: name, Target: config.HostPort{Host: name, Port: 443}})
+		}
 	}
-	to := netip.AddrPortFrom(addrs[0], t.target.Port)
-	if s.isOurs(to) {
-		return to, fmt.Errorf("%s is this server itself", to)
+	return s.newTargets(append(relays, s.cfg.Relays...)) // what is said of a name stands last
+}
+
+// lookUpTime is how long the start, or a reload, waits for names to be looked up:
+// a connection that comes before its target is known is refused.
+const lookUpTime = 3 * time.Second
+
+// await waits until each target was looked up, or for lookUpTime.
+func (t targets) await() {
+	ctx, cancel := context.WithTimeout(context.Background(), lookUpTime)
+	defer cancel()
+	for _, to := range t {
+		to.resolved.Wait(ctx)
 	}
-	return to, nil
 }
 
 // isOurs says whether a connection to the address would come back to us.
-func (s *server) isOurs(to netip.AddrPort) bool {
+func (s *server) isOurs(to netip.AddrPort, local map[netip.Addr]bool) bool {
 	for _, a := range s.addresses {
 		if a.Port() != to.Port() {
 			continue
 		}
-		if a.Addr().Unmap() == to.Addr().Unmap() || a.Addr().IsUnspecified() && s.isLocal(to.Addr().Unmap()) {
+		at, ours := to.Addr().Unmap(), a.Addr().Unmap()
+		if ours == at || ours.IsUnspecified() && (at.IsLoopback() || at.IsUnspecified() || local[at]) {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *server) isLocal(a netip.Addr) bool { return a.IsLoopback() || a.IsUnspecified() || s.local[a] }
-
-// localAddresses are the addresses of this machine, as of the start.
+// localAddresses are the addresses of this machine.
 func localAddresses() map[netip.Addr]bool {
 	local := map[netip.Addr]bool{}
 	all, err := net.InterfaceAddrs()
 	if err != nil {
-		return local // loops over other addresses than loopback are then not seen
+		return local // the loop guard is left
 	}
 	for _, a := range all {
 		if p, err := netip.ParsePrefix(a.String()); err == nil {
@@ -86,21 +95,4 @@ func localAddresses() map[netip.Addr]bool {
 		}
 	}
 	return local
-}
-
-// relayTargetOf is where the connection goes when its hello is not for us: what
-// we could not decrypt, for a name that is relayed and that we hold no
-// certificate for. nil: it is for us.
-func (c *conn) relayTargetOf() *relayTarget {
-	info := c.tls.Info()
-	if len(c.gen.relays) == 0 || info.ECH == ech.Accepted || info.ServerName == "" {
-		return nil
-	}
-	var buf nameBuffer
-	name := normalName(&buf, []byte(info.ServerName))
-	to := c.gen.relays[string(name)]
-	if to == nil || c.gen.holds(name) {
-		return nil
-	}
-	return to
 }

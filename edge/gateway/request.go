@@ -124,6 +124,10 @@ func (c *conn) answer(x *exchange, head []byte) {
 
 // content has an application or the site answer x.
 func (c *conn) content(x *exchange, head []byte) {
+	if c.serveOriginSVCB(x) {
+		c.answerWhole(x)
+		return
+	}
 	if to := c.w.routeOf(&x.req); to != nil {
 		c.startProxy(x, to, head)
 		return

@@ -59,11 +59,12 @@ type server struct {
 	balance    proxy.Balance             // among the targets of a route
 	handedOver bool                      // the listening sockets, or some, came from another process
 	trust      proxy.Trust               // peers whose word on the client is taken
+	fronts     proxy.Trust               // client-facing servers that send us inner hellos
 	bridges    map[string]*bridge.Bridge // to https targets, by authority
 	addresses  []netip.AddrPort          // that we listen on
-	local      map[netip.Addr]bool       // addresses of this machine
-	builtIn    []ProgramFile             // programs beside those of the configuration
-	maps       bpfvm.MapStore            // that programs share, kept over reloads
+	loops      loopGuard
+	builtIn    []ProgramFile  // programs beside those of the configuration
+	maps       bpfvm.MapStore // that programs share, kept over reloads
 	bans       bans
 
 	reloads       atomic.Int64
@@ -97,6 +98,9 @@ func Serve(ctx context.Context, o Options) error {
 	s.resolver = resolve.New(background, resolve.System("/etc/hosts", "/etc/resolv.conf"), func(line string) { s.log.Printf("%s", line) })
 	defer s.endBridges()
 	if err := s.setUpProxy(); err != nil {
+		return err
+	}
+	if err := s.setUpSplit(); err != nil {
 		return err
 	}
 	if s.keyLog, err = openKeyLog(s.cfg.KeyLog, s.log.Printf); err != nil {
@@ -145,7 +149,6 @@ func newServer(o Options) *server {
 			TrailerBytes:     http1.DefaultLimits.TrailerBytes,
 			BodyBytes:        l.BodyBytes,
 		},
-		local:        localAddresses(),
 		stats:        make([]stats, o.Config.Workers),
 		notify:       service.NewNotifier(o.Getenv),
 		certsChanged: make(chan struct{}, 1),
@@ -214,6 +217,7 @@ func (s *server) work(o Options, i int, places []*place, started chan<- error, r
 	r, err := o.NewReactor(s.cfg.Reactor, reactor.Options{
 		SocketsMax:  s.socketsMax(),
 		BufferBytes: int(s.cfg.Limits.BufferBytes),
+		RecvBuffers: recvBuffers,
 		Log:         func(line string) { s.log.Printf("worker %d: %s", i, line) },
 	})
 	if err != nil {

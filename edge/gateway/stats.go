@@ -15,7 +15,12 @@ type stats struct {
 	badRequests    atomic.Int64
 	timeouts       atomic.Int64
 	upstreamFailed atomic.Int64 // requests that no upstream answered
+	echAccepted    atomic.Int64 // first hellos, by what became of their ECH; see echKind
+	echRejected    atomic.Int64
+	echGrease      atomic.Int64
+	echNone        atomic.Int64
 	relayed        atomic.Int64 // connections passed on
+	split          atomic.Int64 // of those, opened hellos that went to a hidden origin
 	relayFailed    atomic.Int64 // of those, the target was not reached
 	relayBytes     atomic.Int64 // both ways, of relays that are over
 	cutShort       atomic.Int64

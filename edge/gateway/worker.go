@@ -29,6 +29,11 @@ type worker struct {
 	starved []*conn      // want a buffer, oldest first
 	relays  []*relaySide // have bytes to send at the end of the turn
 
+	idleRelays   []*relayed // to use again, at most idleConnsMax
+	relayKept    int        // receive buffers that relays hold
+	relayKeptMax int        // how many they may hold
+	relayReserve int        // bytes of buffers that they leave alone
+
 	inputReserve int // bytes of buffers that large output leaves alone
 	bySource     sources
 
@@ -101,6 +106,8 @@ func newWorker(s *server, index int, r reactor.Reactor) *worker {
 		},
 	}
 	w.access.to = s.logs
+	w.relayKeptMax = recvBuffers / relayShare
+	w.relayReserve = r.Buffers().Available() / relayShare
 	w.routes = newUpstreams(s)
 	w.inputReserve = max(r.Buffers().Available()/inputShare, outBytesMax)
 	io.ReadFull(s.rand, w.idPrefix[:]) // fails only where nothing else works either
