@@ -7,20 +7,24 @@ import "time"
 //	accepting stops      what the kernel has accepted for us is still served
 //	listeners close      after listenersRest, when the last of those has come
 //	answers in progress  are finished, and say "Connection: close"
-//	idle connections     get drainIdleTime for a request that is on its way to us,
-//	                     for HTTP/1.1 cannot say that a connection is about to end
+//	idle connections     get a moment for a request that is on its way to us, for
+//	                     HTTP/1.1 cannot say that a connection is about to end
 //	all the rest         is cut after --drain
 const (
 	listenersRest = 50 * time.Millisecond
-	drainIdleTime = time.Second
+
+	// drainIdleTime is that moment. With a successor nobody waits for our end.
+	drainIdleTime     = time.Second
+	succeededIdleTime = 3 * time.Second
 )
 
-// drain lets the worker end once its last connection is gone.
-func (w *worker) drain() {
+// drain lets the worker end once its last connection is gone. Connections may be
+// idle for that long until then.
+func (w *worker) drain(idle time.Duration) {
 	if w.draining {
 		return
 	}
-	w.draining = true
+	w.draining, w.idleTime = true, idle
 	for _, l := range w.listeners {
 		w.r.PauseReceive(l.sock)
 	}

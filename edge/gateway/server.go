@@ -270,7 +270,11 @@ func (s *server) stop() {
 // drain has all workers stop accepting, finish what they answer, and end.
 func (s *server) drain() {
 	s.notify.Stopping()
+	idle := drainIdleTime
+	if s.succeeded {
+		idle = succeededIdleTime
+	}
 	for _, w := range s.workers {
-		w.r.Post(w.drain)
+		w.r.Post(func() { w.drain(idle) })
 	}
 }

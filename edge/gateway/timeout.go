@@ -32,7 +32,7 @@ func (c *conn) timeout(k timerKind) time.Duration {
 		return t.Handshake
 	case timerIdle:
 		if c.w.draining {
-			return min(t.Idle, drainIdleTime)
+			return min(t.Idle, c.w.idleTime)
 		}
 		return t.Idle
 	case timerHead:

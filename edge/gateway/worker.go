@@ -63,6 +63,7 @@ type worker struct {
 	requestCount uint64
 
 	draining bool
+	idleTime time.Duration // while draining: the longest pause between requests
 }
 
 // endpoint is one socket of the worker, whatever it is for: what happened to the

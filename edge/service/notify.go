@@ -83,7 +83,10 @@ func (n *Notifier) Stopping() error { return n.send("STOPPING=1") }
 // Alive is the watchdog's sign of life.
 func (n *Notifier) Alive() error { return n.send("WATCHDOG=1") }
 
-// send writes one message. A manager that is gone is nobody's problem here.
+// sendTime is how long a manager that does not listen holds us up.
+const sendTime = time.Second
+
+// send writes one message.
 func (n *Notifier) send(message string) error {
 	if n == nil || n.over.Load() {
 		return nil
@@ -93,6 +96,9 @@ func (n *Notifier) send(message string) error {
 		return fmt.Errorf("telling the service manager: %w", err)
 	}
 	defer conn.Close()
+	if err := conn.SetWriteDeadline(time.Now().Add(sendTime)); err != nil {
+		return fmt.Errorf("telling the service manager: %w", err)
+	}
 	if _, err := conn.Write([]byte(message)); err != nil {
 		return fmt.Errorf("telling the service manager: %w", err)
 	}

@@ -3,6 +3,7 @@ package service
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -69,6 +70,22 @@ func TestNotifier(t *testing.T) {
 			t.Error("a process that has a successor still speaks")
 		}
 	}
+}
+
+// A manager that does not read holds nobody up for long.
+func TestNotifierOfADeafManager(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "notify")
+	listenNotify(t, name)
+	n := NewNotifier(environment(map[string]string{"NOTIFY_SOCKET": name}))
+	for range 100000 { // far more than any kernel holds
+		if err := n.Alive(); err != nil {
+			if !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Error(err)
+			}
+			return
+		}
+	}
+	t.Error("nothing was ever too much")
 }
 
 func TestNotifierWithoutManager(t *testing.T) {

@@ -13,7 +13,9 @@
 //	p.WantEOF("idle for a minute")
 //	s.WantClean()
 //
-// A failed test prints its seed; EDGE_SIM_SEED=n in the environment replays it.
+// The seed of a test comes from its name, so that a run can be repeated, unless
+// EDGE_SIM_SEED in the environment says otherwise: a number replays the test that
+// printed it when it failed, "random" draws another one each time.
 //
 // It is stricter than a kernel where that finds mistakes: bytes passed to
 // Received are overwritten after the call, and buffers when they are put back;
@@ -23,6 +25,8 @@ package sim
 
 import (
 	"fmt"
+	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -32,10 +36,10 @@ import (
 	"edge/edge/reactor"
 )
 
-// Options say how hostile the imagined kernel is. The zero value draws a seed
-// and uses faults at moderate rates; Calm has none.
+// Options say how hostile the imagined kernel is. The zero value has faults at
+// moderate rates; Calm has none.
 type Options struct {
-	// Seed of all choices; 0 draws one, or takes EDGE_SIM_SEED.
+	// Seed of all choices; 0 takes the one of the test's name. EDGE_SIM_SEED wins.
 	Seed uint64
 
 	// Calm: everything at once, whole and in order.
@@ -117,7 +121,7 @@ var _ reactor.Reactor = (*Reactor)(nil)
 // New makes a simulated reactor for the test t.
 func New(t testing.TB, o Options) *Reactor {
 	t.Helper()
-	o.fill()
+	o.fill(t.Name())
 	s := &Reactor{
 		t: t, o: o, seed: o.Seed,
 		rng:       rand.New(rand.NewPCG(o.Seed, o.Seed)),
@@ -144,7 +148,7 @@ func New(t testing.TB, o Options) *Reactor {
 	return s
 }
 
-func (o *Options) fill() {
+func (o *Options) fill(test string) {
 	fill := func(field *int, value int) {
 		if *field == 0 {
 			*field = value
@@ -155,23 +159,27 @@ func (o *Options) fill() {
 	fill(&o.RecvBuffers, recvBuffersDefault)
 	fill(&o.BufferBytes, bufferBytesDefault)
 	fill(&o.PipeBytes, pipeBytesDefault)
-	if env := os.Getenv("EDGE_SIM_SEED"); env != "" {
+	switch env := os.Getenv("EDGE_SIM_SEED"); {
+	case env == "random":
+		o.Seed = rand.Uint64()
+	case env != "":
 		seed, err := strconv.ParseUint(env, 10, 64)
 		if err != nil {
 			panic("EDGE_SIM_SEED: " + err.Error())
 		}
 		o.Seed = seed
-	}
-	for o.Seed == 0 {
-		o.Seed = rand.Uint64()
+	case o.Seed == 0:
+		h := fnv.New64a()
+		io.WriteString(h, test)
+		o.Seed = h.Sum64()
 	}
 }
 
 // Explore runs a test on that many simulations, each with a seed of its own: 1
-// and up, or the one of EDGE_SIM_SEED alone.
+// and up, or as many random ones, or the one of EDGE_SIM_SEED alone.
 func Explore(t *testing.T, seeds int, o Options, test func(t *testing.T, s *Reactor)) {
 	t.Helper()
-	if os.Getenv("EDGE_SIM_SEED") != "" {
+	if env := os.Getenv("EDGE_SIM_SEED"); env != "" && env != "random" {
 		test(t, New(t, o))
 		return
 	}
