@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -90,11 +91,13 @@ type HostPort struct {
 func (h HostPort) String() string { return net.JoinHostPort(h.Host, strconv.Itoa(int(h.Port))) }
 
 // The ways to spread requests: in turn, to the target with the fewest under way,
-// or always the same target for a client's address.
+// or always the same target for a client's address, or for the value of the field
+// whose name follows BalanceHashField.
 const (
 	BalanceRoundRobin = "round-robin"
 	BalanceLeast      = "least-connections"
 	BalanceHash       = "hash"
+	BalanceHashField  = "hash:"
 )
 
 // The ways to wait for sockets: io_uring or, where it is refused, epoll; the one
@@ -158,10 +161,11 @@ func (c *Config) Check() error {
 	if c.ProxyProtocol && len(c.Trust) == 0 {
 		return errors.New("--proxy-protocol takes PROXY headers from trusted peers alone: add --trust with their addresses")
 	}
-	switch c.Balance {
-	case BalanceRoundRobin, BalanceLeast, BalanceHash:
+	switch field, ok := strings.CutPrefix(c.Balance, BalanceHashField); {
+	case ok && field != "":
+	case c.Balance == BalanceRoundRobin, c.Balance == BalanceLeast, c.Balance == BalanceHash:
 	default:
-		return fmt.Errorf("--proxy-balance %q: give %s, %s or %s", c.Balance, BalanceRoundRobin, BalanceLeast, BalanceHash)
+		return fmt.Errorf("--proxy-balance %q: give %s, %s, %s or %sFIELD", c.Balance, BalanceRoundRobin, BalanceLeast, BalanceHash, BalanceHashField)
 	}
 	if c.Workers < 1 || c.Workers > workersMax {
 		return fmt.Errorf("--workers %d: give a number from 1 to %d", c.Workers, workersMax)

@@ -151,6 +151,8 @@ func TestRefusals(t *testing.T) {
 		{"--dev --relay a=b", `"b": give HOST:PORT`},
 		{"--dev --relay a=b:0", `"b:0": give HOST:PORT`},
 		{"--dev --relay A=b:1 --relay a.=c:2", "a is relayed to b:1 already"},
+		{"--dev --proxy-balance hash:", `--proxy-balance "hash:": give round-robin`},
+		{"--dev --proxy-balance fair", `--proxy-balance "fair": give round-robin`},
 		{"--dev --colour red", "unknown flag: --colour"},
 	} {
 		_, err := parse(strings.Fields(tc.args)...)

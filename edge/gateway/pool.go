@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"edge/edge/config"
 	"edge/edge/reactor"
 	"edge/proxy"
 	"edge/proxy/bridge"
@@ -46,11 +45,9 @@ func (s *server) setUpProxy() (err error) {
 	if s.trust, err = proxy.ParseTrust(s.cfg.Trust); err != nil {
 		return fmt.Errorf("--trust: %w", err)
 	}
-	s.balance = map[string]proxy.Balance{
-		config.BalanceRoundRobin: proxy.RoundRobin,
-		config.BalanceLeast:      proxy.LeastConnections,
-		config.BalanceHash:       proxy.Hash,
-	}[s.cfg.Balance]
+	if err = s.setBalance(); err != nil {
+		return err
+	}
 	return s.startBridges()
 }
 

@@ -16,6 +16,7 @@ import (
 // proxied is the part of an exchange that is answered by an upstream.
 type proxied struct {
 	routes *upstreams // nil: it is not
+	key    uint64     // of proxy.Hash
 	target int        // of routes, the one that is asked
 	tried  proxy.Set
 	tries  int
@@ -61,6 +62,7 @@ func (c *conn) startProxy(x *exchange, to *upstreams, head []byte) {
 		c.refuse(x, err)
 		return
 	}
+	x.key = c.balanceKey(x)
 	c.waitProxied()
 	c.tryTarget(x, false)
 }
@@ -98,7 +100,7 @@ func (c *conn) front(x *exchange) *proxy.Front {
 // for or there is none, a new one.
 func (c *conn) tryTarget(x *exchange, fresh bool) {
 	w := c.w
-	i, after := x.routes.group.Pick(c.balanceKey(), x.tried, w.monotonic())
+	i, after := x.routes.group.Pick(x.key, x.tried, w.monotonic())
 	if i < 0 {
 		x.retryAfter = after
 		c.upstreamFailed(x, max(x.failure, proxy.NoTarget))
@@ -377,14 +379,4 @@ func requestHeadBytes(x *exchange) int {
 		n += len(f.Name) + len(f.Value) + len(": \r\n")
 	}
 	return n
-}
-
-// balanceKey is what a target is chosen by where the same client is to have the
-// same one.
-func (c *conn) balanceKey() uint64 {
-	if c.w.server.balance != proxy.Hash {
-		return 0
-	}
-	a := c.w.front.Client.As16()
-	return proxy.HashKey(a[:])
 }

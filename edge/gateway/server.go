@@ -57,6 +57,7 @@ type server struct {
 	resolver   *resolve.Resolver
 	routes     proxy.Routes              // of --proxy
 	balance    proxy.Balance             // among the targets of a route
+	hashField  string                    // that proxy.Hash takes, in lower case; empty: the client's address
 	handedOver bool                      // the listening sockets, or some, came from another process
 	trust      proxy.Trust               // peers whose word on the client is taken
 	fronts     proxy.Trust               // client-facing servers that send us inner hellos
