@@ -31,10 +31,10 @@ const (
 type pool struct {
 	target *proxy.Target
 	name   *resolve.Name // nil for a unix socket
-	addr   netip.AddrPort
-	turn   int         // which of the addresses is asked, modulo their number
-	bridge string      // abstract socket of the TLS bridge; "" for plain HTTP
-	idle   []*upstream // the last one used is used first
+	known  []netip.Addr  // addresses that all in idle may be connected to
+	turn   int           // which of the addresses is asked, modulo their number
+	bridge string        // abstract socket of the TLS bridge; "" for plain HTTP
+	idle   []*upstream   // the last one used is used first
 }
 
 // setUpProxy reads the flags of the proxy.
@@ -148,8 +148,13 @@ func (p *pool) nextAddress(tries int) bool {
 	return err == nil && tries < len(addrs)
 }
 
-// forget closes idle connections to addresses that the name no longer has.
+// forget closes idle connections to addresses that the name no longer has. They
+// are looked through when the name was looked up anew, not for each request.
 func (p *pool) forget(addrs []netip.Addr) {
+	if len(addrs) == len(p.known) && &addrs[0] == &p.known[0] {
+		return
+	}
+	p.known = addrs
 	kept := p.idle[:0]
 	for _, u := range p.idle {
 		if containsAddr(addrs, u.to) {
@@ -188,7 +193,8 @@ func (p *pool) take() *upstream {
 
 // put keeps a connection that may be used again.
 func (p *pool) put(u *upstream) {
-	if len(p.idle) >= poolIdleMax || u.w.draining {
+	vanished := p.known != nil && !containsAddr(p.known, u.to)
+	if len(p.idle) >= poolIdleMax || vanished || u.w.draining {
 		u.close()
 		return
 	}
