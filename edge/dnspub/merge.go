@@ -49,13 +49,9 @@ func (p *Publication) ours(have []*dns.HTTPS) ([]bool, error) {
 	if len(have) == 1 && p.Target == "" {
 		return []bool{true}, nil
 	}
-	target := p.Target
-	if target == "" {
-		target = "."
-	}
 	ours, found := make([]bool, len(have)), false
 	for i, rr := range have {
-		ours[i] = rr.Priority != 0 && sameTarget(rr, target)
+		ours[i] = rr.Priority != 0 && p.isTarget(rr)
 		found = found || ours[i]
 	}
 	if !found && p.Target == "" {
@@ -67,7 +63,17 @@ func (p *Publication) ours(have []*dns.HTTPS) ([]bool, error) {
 	return ours, nil
 }
 
-// sameTarget compares targets; "." is the owner itself (RFC 9460, 2.5.2).
+// isTarget says whether a record leads to the target that was asked for, which is
+// the host itself if none was.
+func (p *Publication) isTarget(rr *dns.HTTPS) bool {
+	if p.Target != "" && p.Target != "." {
+		return sameTarget(rr, p.Target)
+	}
+	return rr.Target == "." || sameTarget(rr, p.Owner.Self())
+}
+
+// sameTarget compares targets; "." is the name at which the record lies (RFC 9460,
+// 2.5.2).
 func sameTarget(rr *dns.HTTPS, target string) bool {
 	whole := func(t string) string {
 		if t == "." {

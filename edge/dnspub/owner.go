@@ -86,6 +86,16 @@ func (o Owner) Name() string {
 	return fmt.Sprintf("_%d._https.%s.", o.Port, o.Host)
 }
 
+// Self returns the target that stands for the host itself. For another port than
+// 443 that is not ".": it would be the name at which the record lies, where no
+// addresses are (RFC 9460, 2.5.2), and browsers pass such a record over.
+func (o Owner) Self() string {
+	if o.Host == "" || o.Port == portDefault {
+		return "."
+	}
+	return o.Host + "."
+}
+
 // String returns the owner as ParseOwner reads it.
 func (o Owner) String() string {
 	if o.Port == portDefault {

@@ -55,7 +55,7 @@ func TestPublish(t *testing.T) {
 	}{
 		{"new", "www.example.com", nil, nil, Created, zone, `www.example.com. 300 IN HTTPS 1 . alpn="h2" ech="NEW"`},
 		{"apex", "example.com", nil, nil, Created, zone, `example.com. 300 IN HTTPS 1 . alpn="h2" ech="NEW"`},
-		{"port", "www.example.com:8443", nil, nil, Created, zone, `_8443._https.www.example.com. 300 IN HTTPS 1 . alpn="h2" ech="NEW"`},
+		{"port", "www.example.com:8443", nil, nil, Created, zone, `_8443._https.www.example.com. 300 IN HTTPS 1 www.example.com. alpn="h2" ech="NEW"`},
 		{"wildcard", "*.example.com", nil, nil, Created, zone, `*.example.com. 300 IN HTTPS 1 . alpn="h2" ech="NEW"`},
 		{"zone below", "a.sub.example.com", nil, nil, Created, "sub.example.com.", `a.sub.example.com. 300 IN HTTPS 1 . alpn="h2" ech="NEW"`},
 		{"beside other types", "www.example.com", []string{"www.example.com. 60 IN A 192.0.2.1"}, nil, Created, zone, `www.example.com. 300 IN HTTPS 1 . alpn="h2" ech="NEW"`},
@@ -72,6 +72,8 @@ func TestPublish(t *testing.T) {
 		{"several by target", "www.example.com", []string{`www.example.com. 60 IN HTTPS 1 . alpn=h2`, `www.example.com. 60 IN HTTPS 2 other.example. alpn=h2`},
 			func(p *Publication) { p.Target = "Other.Example." },
 			Updated, zone, "www.example.com. 60 IN HTTPS 1 . alpn=\"h2\"\nwww.example.com. 60 IN HTTPS 2 other.example. alpn=\"h2\" ech=\"NEW\""},
+		{"several for a port", "www.example.com:8443", []string{`_8443._https.www.example.com. 60 IN HTTPS 1 www.example.com. alpn=h2`, `_8443._https.www.example.com. 60 IN HTTPS 2 other.example. alpn=h2`}, nil,
+			Updated, zone, "_8443._https.www.example.com. 60 IN HTTPS 1 www.example.com. alpn=\"h2\" ech=\"NEW\"\n_8443._https.www.example.com. 60 IN HTTPS 2 other.example. alpn=\"h2\""},
 
 		{"taken away", "www.example.com", []string{`www.example.com. 60 IN HTTPS 1 . mandatory=ech,alpn alpn=h2 ech="NEW"`}, func(p *Publication) { p.List = nil },
 			Updated, zone, `www.example.com. 60 IN HTTPS 1 . mandatory="alpn" alpn="h2"`},

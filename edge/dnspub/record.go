@@ -15,7 +15,7 @@ const TTLMax = 1<<31 - 1
 // Service is what a record in ServiceMode says besides ech.
 type Service struct {
 	Priority uint16 // 1 and up, the lowest first
-	Target   string // the name to connect to, "." for the owner's own
+	Target   string // the name to connect to, "." for the host itself
 	Params   []dns.SVCBKeyValue
 }
 
@@ -48,6 +48,9 @@ func NewRecord(o Owner, ttl uint32, s Service, list []byte) (*dns.HTTPS, error) 
 		rr.Hdr.Name = "."
 	}
 	rr.Priority, rr.Target = s.Priority, s.Target
+	if s.Target == "." {
+		rr.Target = o.Self()
+	}
 	for _, kv := range s.Params {
 		rr.Value = set(rr.Value, kv)
 	}

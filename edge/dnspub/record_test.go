@@ -86,7 +86,7 @@ var list = []byte("\x00\x04\xfe\x0d\x00\x00")
 func TestRecords(t *testing.T) {
 	for _, c := range []struct{ owner, params, want string }{
 		{"example.com", "", `example.com.	300	IN	HTTPS	1 . ech="AAT+DQAA"`},
-		{"example.com:8443", "alpn=h2,http/1.1", `_8443._https.example.com.	300	IN	HTTPS	1 . alpn="h2,http/1.1" ech="AAT+DQAA"`},
+		{"example.com:8443", "alpn=h2,http/1.1", `_8443._https.example.com.	300	IN	HTTPS	1 example.com. alpn="h2,http/1.1" ech="AAT+DQAA"`},
 		{"*.example.com", "port=8443", `*.example.com.	300	IN	HTTPS	1 . port="8443" ech="AAT+DQAA"`},
 		{"", "alpn=h2", `@	300	IN	HTTPS	1 . alpn="h2" ech="AAT+DQAA"`},
 		{"a.example", "ipv6hint=2001:db8::1 ipv4hint=192.0.2.1,192.0.2.2 no-default-alpn alpn=h2 mandatory=ech,alpn",
@@ -174,7 +174,7 @@ func TestOtherFormats(t *testing.T) {
 update add example.com. 60 HTTPS 1 . alpn="h2,http/1.1" ech="AAT+DQAA"
 send
 update delete _8443._https.b.example. HTTPS
-update add _8443._https.b.example. 60 HTTPS 1 . alpn="h2,http/1.1" ech="AAT+DQAA"
+update add _8443._https.b.example. 60 HTTPS 1 b.example. alpn="h2,http/1.1" ech="AAT+DQAA"
 send
 `
 	if script.String() != want {

@@ -180,6 +180,22 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// TestTargetOfAPort: "." is the name at which a record lies, which is not the
+// host's for another port than 443 (RFC 9460, 2.5.2).
+func TestTargetOfAPort(t *testing.T) {
+	k := newKeys(t)
+	k.add("a", ech.KEMX25519, 100*time.Hour)
+	for target, want := range map[string]string{hidden + ".": "", "svc.example.": "",
+		".": `warn: the target "." at _8443._https.hidden.example. stands for that very name: clients look for addresses there, and browsers pass the record over: make it hidden.example.`} {
+		there := dnstest.Start(t, []string{"example."}, nil, k.fill("_8443._https."+hidden+". 60 HTTPS 1 "+target+" ech={a}"))
+		server := &dnspub.Server{Address: there.Address, Timeout: 2 * time.Second}
+		r := Run(t.Context(), Options{Owner: ownerOf(t, hidden+":8443"), Servers: []*dnspub.Server{server}, Keys: k.listing(), Dir: k.dir, Now: now})
+		if got := findings(r); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", target, got, want)
+		}
+	}
+}
+
 // forget makes a key that is not in the directory.
 func (k *keys) forget(name string) {
 	k.t.Helper()

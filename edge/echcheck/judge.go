@@ -57,6 +57,10 @@ func (r *Report) judgeChoice(o *Options, d *DNS, first *Record, c *Config) {
 			break
 		}
 	}
+	if first.Target == "." && d.At == o.Owner.Name() && o.Owner.Self() != "." {
+		r.add(Warn, "the target \".\" at %s stands for that very name: clients look for addresses there, and browsers pass the record over: make it %s",
+			d.At, o.Owner.Self())
+	}
 	if strings.EqualFold(c.PublicName, o.serverName()) {
 		r.add(Note, "the public name is %s itself: everyone sees it, so ECH hides nothing", c.PublicName)
 	}
