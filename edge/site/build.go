@@ -14,6 +14,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"edge/proxy/httpmsg"
 )
 
 var errDigest = errors.New("the digest in its pax comment is malformed")
@@ -242,7 +244,7 @@ func (b *builder) addAlias(i, match int, ending string) {
 // addSibling notes entry i with the entry it is the compressed form of.
 func (b *builder) addSibling(i int) {
 	name := b.path(i)
-	for c := range codings {
+	for c := range httpmsg.Codings {
 		base, cut := bytes.CutSuffix(name, codingEndings[c])
 		if !cut {
 			continue

@@ -115,7 +115,7 @@ func matchesAny(h *httpmsg.Header, name string, etag []byte, weak bool) bool {
 // matchesList reads `*` or a list of entity tags; what follows something
 // malformed does not count.
 func matchesList(list, etag []byte, weak bool) bool {
-	if string(trimOWS(list)) == "*" {
+	if string(httpmsg.TrimBlanks(list)) == "*" {
 		return true
 	}
 	for {

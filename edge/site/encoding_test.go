@@ -1,10 +1,6 @@
 package site
 
-import (
-	"testing"
-
-	"edge/proxy/httpmsg"
-)
+import "testing"
 
 func TestPrecompressed(t *testing.T) {
 	s := newSite(t, Options{}, map[string]string{
@@ -89,19 +85,4 @@ func TestVary(t *testing.T) {
 	if resp = ask(s, "GET /none", "Accept-Encoding: gzip"); bodyOf(t, s, resp) != "gz" || resp.Status != 404 {
 		t.Error("404.html has no sibling")
 	}
-}
-
-func FuzzAcceptEncoding(f *testing.F) {
-	f.Add([]byte("gzip, deflate;q=0.5, br;q=1.000, *;q=0"))
-	f.Add([]byte("identity;q=0,,;q=1"))
-	f.Fuzz(func(t *testing.T, value []byte) {
-		var h httpmsg.Header
-		h.Append([]byte("Accept-Encoding"), value)
-		w := parseAcceptEncoding(&h)
-		for c := range codings {
-			if q := w.of(c); q < 0 || q > 1000 {
-				t.Fatalf("%q: weight %d", value, q)
-			}
-		}
-	})
 }

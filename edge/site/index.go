@@ -2,7 +2,11 @@
 
 package site
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+
+	"edge/proxy/httpmsg"
+)
 
 // entry is one file. Its path lies in index.names, its header values in
 // index.values.
@@ -13,7 +17,7 @@ type entry struct {
 	nameLen   uint16
 	media     uint8
 	flags     uint8
-	coded     [codings]int32 // entries with the same content compressed, plus 1; 0: none
+	coded     [httpmsg.Codings]int32 // entries with the same content compressed, plus 1; 0: none
 }
 
 const (

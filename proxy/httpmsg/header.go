@@ -84,6 +84,13 @@ func (h *Header) Set(name, value string) {
 	h.Add(name, value)
 }
 
+// SetValue gives field i another value, which is copied.
+func (h *Header) SetValue(i int, value []byte) {
+	at := len(h.arena)
+	h.arena = append(h.arena, value...)
+	h.Fields[i].Value = h.arena[at:len(h.arena):len(h.arena)]
+}
+
 // EqualFold compares b and s without regard to ASCII case.
 func EqualFold(b []byte, s string) bool {
 	if len(b) != len(s) {
