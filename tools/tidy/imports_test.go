@@ -47,7 +47,7 @@ const importRules = `
 	< bpfvm;
 
 	proxy/httpmsg
-	< proxy/http1, proxy/http2, edge/site;
+	< proxy/http1, proxy/http2, proxy/coding, edge/site;
 
 	proxy/httpmsg, proxy/http1
 	< proxy;
