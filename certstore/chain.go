@@ -1,7 +1,7 @@
 package certstore
 
 // This file puts chains in order: the leaf first, each certificate certified by
-// the one after it (RFC 9846, 4.4.2).
+// the one after it (RFC 9846, 4.5.1).
 
 import (
 	"crypto/x509"

@@ -106,7 +106,7 @@ func (in *instance) withClient(c *tls.Certificate) *tls.Config {
 	return conf
 }
 
-// Client certificates: who gets in, and the alert of who does not (RFC 9846, 4.4.2.4
+// Client certificates: who gets in, and the alert of who does not (RFC 9846, 4.5.1.3
 // and 6.2). The client learns of a refusal when it reads.
 func TestClientCertificates(t *testing.T) {
 	ours, theirs := newAuthority(t, "ours"), newAuthority(t, "theirs")

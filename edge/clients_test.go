@@ -43,7 +43,7 @@ func TestOpenSSLSuites(t *testing.T) {
 			t.Errorf("%s: %v\n%s", suite, err, out)
 		}
 	}
-	// No overlap: handshake_failure (RFC 9846, 4.1.1).
+	// No overlap: handshake_failure (RFC 9846, 4.2.1).
 	out, err := in.sClient(t, "-ciphersuites", "TLS_AES_128_CCM_SHA256")
 	if err == nil || !strings.Contains(out, "handshake failure") {
 		t.Errorf("CCM: %v\n%s", err, out)
@@ -61,7 +61,7 @@ func TestOpenSSLGroups(t *testing.T) {
 }
 
 // The first group listed gets the key share: of one that we do not have, a
-// HelloRetryRequest asks for another (RFC 9846, 4.1.4).
+// HelloRetryRequest asks for another (RFC 9846, 4.2.4).
 func TestOpenSSLHelloRetryRequest(t *testing.T) {
 	in := serveDev(t, site(t))
 	for _, groups := range []string{"P-521:P-384", "P-521:X25519", "P-521:P-256"} {
@@ -88,7 +88,7 @@ func TestOpenSSLResumption(t *testing.T) {
 	}
 }
 
-// Early data is refused, and the connection goes on (RFC 9846, 4.2.10).
+// Early data is refused, and the connection goes on (RFC 9846, 4.3.10).
 func TestOpenSSLEarlyDataIsSkipped(t *testing.T) {
 	in := serveDev(t, site(t))
 	session := filepath.Join(t.TempDir(), "session.pem")

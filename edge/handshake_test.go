@@ -88,7 +88,7 @@ func TestALPN(t *testing.T) {
 	}
 }
 
-// Only TLS 1.3 is spoken: an older client is told so (RFC 9846, 4.1.3).
+// Only TLS 1.3 is spoken: an older client is told so (RFC 9846, 4.3.1).
 func TestOlderVersionsAreRefused(t *testing.T) {
 	in := serveDev(t, site(t))
 	conf := in.config()

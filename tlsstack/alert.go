@@ -31,6 +31,7 @@ const (
 	ReasonRefused
 	ReasonRecordType
 	ReasonNotTLS
+	ReasonPlainHTTP
 	ReasonRecordOverflow
 	ReasonBadMAC
 	ReasonPaddingOnly
@@ -64,6 +65,7 @@ const (
 	ReasonClientCertMalformed
 	ReasonClientCertUnsupported
 	ReasonClientCertUsage
+	ReasonClientCertWeak
 	ReasonClientCertExpired
 	ReasonClientCertUnknownCA
 	ReasonClientCertRefused
@@ -85,6 +87,7 @@ var reasons = [reasonCount]struct {
 	ReasonRefused:                  {wire.AlertAccessDenied, "RFC 9846, 6.2", "refused after the ClientHello"},
 	ReasonRecordType:               {wire.AlertUnexpectedMessage, "RFC 9846, 5", "record of an unknown type"},
 	ReasonNotTLS:                   {wire.AlertProtocolVersion, "RFC 9846, 5.1", "not a TLS record"},
+	ReasonPlainHTTP:                {wire.AlertUnexpectedMessage, "RFC 9846, 5", "plain HTTP where TLS is spoken"},
 	ReasonRecordOverflow:           {wire.AlertRecordOverflow, "RFC 9846, 5.1", "record longer than the protocol allows"},
 	ReasonBadMAC:                   {wire.AlertBadRecordMAC, "RFC 9846, 5.2", "record does not authenticate"},
 	ReasonPaddingOnly:              {wire.AlertUnexpectedMessage, "RFC 9846, 5.4", "protected record holds padding alone"},
@@ -100,29 +103,30 @@ var reasons = [reasonCount]struct {
 	ReasonTooManyChangeCipherSpecs: {wire.AlertUnexpectedMessage, "RFC 9846, 5", "too many change_cipher_spec records"},
 	ReasonAlertMalformed:           {wire.AlertDecodeError, "RFC 9846, 6", "alert is not two bytes"},
 	ReasonTooManyWarnings:          {wire.AlertUnexpectedMessage, "RFC 9846, 6.1", "too many warning alerts"},
-	ReasonEarlyDataTooLong:         {wire.AlertUnexpectedMessage, "RFC 9846, 4.2.10", "more early data than is skipped"},
-	ReasonKeyUpdateFlood:           {wire.AlertUnexpectedMessage, "RFC 9846, 4.6.3", "too many KeyUpdates without application data"},
-	ReasonProtocolVersion:          {wire.AlertProtocolVersion, "RFC 9846, 4.2.1", "client does not offer TLS 1.3"},
-	ReasonNoCommonSuite:            {wire.AlertHandshakeFailure, "RFC 9846, 4.1.1", "no common cipher suite"},
-	ReasonNoCommonGroup:            {wire.AlertHandshakeFailure, "RFC 9846, 4.1.1", "no common group"},
-	ReasonNoCertificate:            {wire.AlertInternalError, "RFC 9846, 4.4.2.2", "no certificate to present"},
-	ReasonNoScheme:                 {wire.AlertHandshakeFailure, "RFC 9846, 4.4.2.2", "no certificate the client can verify"},
+	ReasonEarlyDataTooLong:         {wire.AlertUnexpectedMessage, "RFC 9846, 4.3.10", "more early data than is skipped"},
+	ReasonKeyUpdateFlood:           {wire.AlertUnexpectedMessage, "RFC 9846, 4.7.3", "too many KeyUpdates without application data"},
+	ReasonProtocolVersion:          {wire.AlertProtocolVersion, "RFC 9846, 4.3.1", "client does not offer TLS 1.3"},
+	ReasonNoCommonSuite:            {wire.AlertHandshakeFailure, "RFC 9846, 4.2.1", "no common cipher suite"},
+	ReasonNoCommonGroup:            {wire.AlertHandshakeFailure, "RFC 9846, 4.2.1", "no common group"},
+	ReasonNoCertificate:            {wire.AlertInternalError, "RFC 9846, 4.5.1.2", "no certificate to present"},
+	ReasonNoScheme:                 {wire.AlertHandshakeFailure, "RFC 9846, 4.5.1.2", "no certificate the client can verify"},
 	ReasonUnrecognizedName:         {wire.AlertUnrecognizedName, "RFC 6066, 3", "no certificate for this server name"},
 	ReasonNoALPN:                   {wire.AlertNoApplicationProtocol, "RFC 7301, 3.2", "no common application protocol"},
-	ReasonRetryShare:               {wire.AlertIllegalParameter, "RFC 9846, 4.1.4", "second ClientHello without the share asked for"},
-	ReasonRetryChanged:             {wire.AlertIllegalParameter, "RFC 9846, 4.1.2", "second ClientHello differs where it may not"},
-	ReasonRetryPSK:                 {wire.AlertMissingExtension, "RFC 9846, 4.1.2", "second ClientHello without the session of the first"},
-	ReasonBinder:                   {wire.AlertDecryptError, "RFC 9846, 4.2.11.2", "PSK binder does not verify"},
-	ReasonFinished:                 {wire.AlertDecryptError, "RFC 9846, 4.4.4", "Finished does not verify"},
-	ReasonClientCertMissing:        {wire.AlertCertificateRequired, "RFC 9846, 4.4.2.4", "client sent no certificate"},
-	ReasonClientCertMalformed:      {wire.AlertDecodeError, "RFC 9846, 4.4.2.4", "client certificate cannot be parsed"},
-	ReasonClientCertUnsupported:    {wire.AlertUnsupportedCertificate, "RFC 9846, 4.4.2.4", "client certificate of an unsupported kind"},
-	ReasonClientCertUsage:          {wire.AlertUnsupportedCertificate, "RFC 9846, 4.4.2.2", "client certificate is not for signing"},
-	ReasonClientCertExpired:        {wire.AlertCertificateExpired, "RFC 9846, 4.4.2.4", "client certificate expired or not yet valid"},
-	ReasonClientCertUnknownCA:      {wire.AlertUnknownCA, "RFC 9846, 4.4.2.4", "client certificate from an unknown authority"},
-	ReasonClientCertRefused:        {wire.AlertCertificateUnknown, "RFC 9846, 4.4.2.4", "client certificate refused"},
-	ReasonClientScheme:             {wire.AlertIllegalParameter, "RFC 9846, 4.4.3", "client signed with a scheme that was not offered"},
-	ReasonClientSignature:          {wire.AlertDecryptError, "RFC 9846, 4.4.3", "client signature does not verify"},
+	ReasonRetryShare:               {wire.AlertIllegalParameter, "RFC 9846, 4.2.4", "second ClientHello without the share asked for"},
+	ReasonRetryChanged:             {wire.AlertIllegalParameter, "RFC 9846, 4.2.2", "second ClientHello differs where it may not"},
+	ReasonRetryPSK:                 {wire.AlertMissingExtension, "RFC 9846, 4.2.2", "second ClientHello without the session of the first"},
+	ReasonBinder:                   {wire.AlertDecryptError, "RFC 9846, 4.3.11.2", "PSK binder does not verify"},
+	ReasonFinished:                 {wire.AlertDecryptError, "RFC 9846, 4.5.3", "Finished does not verify"},
+	ReasonClientCertMissing:        {wire.AlertCertificateRequired, "RFC 9846, 4.5.1.3", "client sent no certificate"},
+	ReasonClientCertMalformed:      {wire.AlertDecodeError, "RFC 9846, 4.5.1.3", "client certificate cannot be parsed"},
+	ReasonClientCertUnsupported:    {wire.AlertUnsupportedCertificate, "RFC 9846, 4.5.1.3", "client certificate of an unsupported kind"},
+	ReasonClientCertUsage:          {wire.AlertUnsupportedCertificate, "RFC 9846, 4.5.1.2", "client certificate is not for signing"},
+	ReasonClientCertWeak:           {wire.AlertBadCertificate, "RFC 9846, 4.5.1.3", "client certificate signed with MD5 or SHA-1"},
+	ReasonClientCertExpired:        {wire.AlertCertificateExpired, "RFC 9846, 4.5.1.3", "client certificate expired or not yet valid"},
+	ReasonClientCertUnknownCA:      {wire.AlertUnknownCA, "RFC 9846, 4.5.1.3", "client certificate from an unknown authority"},
+	ReasonClientCertRefused:        {wire.AlertCertificateUnknown, "RFC 9846, 4.5.1.3", "client certificate refused"},
+	ReasonClientScheme:             {wire.AlertIllegalParameter, "RFC 9846, 4.5.2", "client signed with a scheme that was not offered"},
+	ReasonClientSignature:          {wire.AlertDecryptError, "RFC 9846, 4.5.2", "client signature does not verify"},
 	ReasonTruncated:                {wire.AlertCloseNotify, "RFC 9846, 6.1", "connection ended without close_notify"},
 }
 

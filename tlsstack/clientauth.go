@@ -127,7 +127,7 @@ func (c *Config) clientSchemes() []wire.SignatureScheme {
 	return clientSchemes
 }
 
-// appendCertificateRequest asks for a client certificate (RFC 9846, 4.3.2).
+// appendCertificateRequest asks for a client certificate (RFC 9846, 4.4.2).
 func (c *Conn) appendCertificateRequest(dst []byte) []byte {
 	m := wire.CertificateRequest{
 		SignatureAlgorithms:     c.cfg.clientSchemes(),
@@ -145,7 +145,7 @@ func (c *Conn) clientCertificate(now time.Time, msg []byte) *Error {
 		return refuseMessage(err)
 	}
 	if len(hs.chain.Chain) == 0 {
-		// RFC 9846, 4.4.2.4: certificate_required.
+		// RFC 9846, 4.5.1.3: certificate_required.
 		if c.cfg.ClientAuth == ClientAuthRequire {
 			return refuse(ReasonClientCertMissing)
 		}
@@ -178,25 +178,44 @@ func (c *Conn) identify(now time.Time, chain [][]byte) (*ClientIdentity, *Error)
 	if _, err := schemesFor(identity.Leaf.PublicKey); err != nil {
 		return nil, refuseCause(ReasonClientCertUnsupported, err)
 	}
-	// RFC 9846, 4.4.2.2: "the digitalSignature bit MUST be set if the Key Usage
+	// RFC 9846, 4.5.1.2: "the digitalSignature bit MUST be set if the Key Usage
 	// extension is present".
 	if usage := identity.Leaf.KeyUsage; usage != 0 && usage&x509.KeyUsageDigitalSignature == 0 {
 		return nil, refuse(ReasonClientCertUsage)
 	}
 	if err := c.cfg.ClientVerifier.VerifyClient(now, parsed); err != nil {
-		return nil, refuseChain(err)
+		return nil, refuseChain(err, parsed)
 	}
 	return identity, nil
 }
 
 // refuseChain turns what a verifier says into an error.
-func refuseChain(err error) *Error {
-	e := refuseCause(chainReason(err), err)
+func refuseChain(err error, chain []*x509.Certificate) *Error {
+	reason := chainReason(err)
+	if reason == ReasonClientCertUnknownCA && weaklySigned(chain) {
+		// RFC 9846, 4.5.1.3: "MUST abort the handshake with a "bad_certificate" alert".
+		reason = ReasonClientCertWeak
+	}
+	e := refuseCause(reason, err)
 	var w *wire.Error
 	if errors.As(err, &w) {
 		e.Alert = w.Alert
 	}
 	return e
+}
+
+// weaklySigned reports whether a chain needs a signature over MD5 or SHA-1, which
+// crypto/x509 does not verify. A certificate that signed itself needs none.
+func weaklySigned(chain []*x509.Certificate) bool {
+	for _, cert := range chain {
+		switch cert.SignatureAlgorithm {
+		case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1:
+			if !bytes.Equal(cert.RawIssuer, cert.RawSubject) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // chainReason names what is wrong with a chain.
@@ -214,7 +233,7 @@ func chainReason(err error) Reason {
 	return ReasonClientCertRefused
 }
 
-// clientVerify takes the client's CertificateVerify (RFC 9846, 4.4.3).
+// clientVerify takes the client's CertificateVerify (RFC 9846, 4.5.2).
 func (c *Conn) clientVerify(msg []byte) *Error {
 	hs := c.hs
 	scheme, signature, err := wire.ParseCertificateVerify(msg)

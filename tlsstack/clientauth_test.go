@@ -66,6 +66,7 @@ func TestClientCertificates(t *testing.T) {
 		"not yet valid":    {[][]byte{clientLeaf(t, keyP256, func(c *x509.Certificate) { c.NotBefore = testTime.Add(time.Hour) })}, wire.AlertCertificateExpired},
 		"for servers":      {[][]byte{clientLeaf(t, keyP256, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} })}, wire.AlertUnsupportedCertificate},
 		"not for signing":  {[][]byte{clientLeaf(t, keyP256, func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageKeyEncipherment })}, wire.AlertUnsupportedCertificate},
+		"SHA-1":            {[][]byte{clientLeaf(t, keyP256, func(c *x509.Certificate) { c.SignatureAlgorithm = x509.ECDSAWithSHA1 })}, wire.AlertBadCertificate},
 		"without purposes": {[][]byte{clientLeaf(t, keyP256, func(c *x509.Certificate) { c.ExtKeyUsage, c.KeyUsage = nil, 0 })}, 0},
 	}
 	cfg := clientAuthConfig(t, ClientAuthRequire)

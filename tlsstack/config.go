@@ -49,7 +49,7 @@ type Config struct {
 	HelloBytesMax     int           // largest ClientHello, in bytes; default 64 KiB, the most the codec takes
 	ClientChainMax    int           // largest Certificate message of a client, in bytes; default 32 KiB
 	EarlyDataSkipMax  int           // ciphertext bytes of refused early data that are skipped; default 16 KiB
-	TicketLifetime    time.Duration // default 24 hours, at most 7 days (RFC 9846, 4.6.1)
+	TicketLifetime    time.Duration // default 24 hours, at most 7 days (RFC 9846, 4.7.1)
 	TicketsPerSession int           // sent after a full handshake; default 2, one after a resumption
 	SendPlaintextMax  int           // most plaintext in a record sent, in bytes; default and most 16,384
 	RecordsPerKeyMax  uint64        // records sealed before our own KeyUpdate; default and most the suite's limit

@@ -106,7 +106,7 @@ func (c *Credential) WithSchemes(order []wire.SignatureScheme) *Credential {
 }
 
 // WithIssuerMatch returns a copy of c that is presented only to clients whose
-// certificate_authorities name an issuer of its chain (RFC 9846, 4.2.4): a chain
+// certificate_authorities name an issuer of its chain (RFC 9846, 4.3.4): a chain
 // of a private authority, which other clients cannot verify.
 func (c *Credential) WithIssuerMatch() (*Credential, error) {
 	own := c.WithSchemes(c.schemes)
@@ -140,7 +140,7 @@ func (c *Credential) issuerNamed(names wire.NameList) bool {
 }
 
 // choose returns the first scheme of the credential that the client verifies
-// (RFC 9846, 4.4.2.2).
+// (RFC 9846, 4.5.1.2).
 func (c *Credential) choose(hello *wire.ClientHello) (wire.SignatureScheme, bool) {
 	if !c.issuerNamed(hello.CertificateAuthorities) {
 		return 0, false
@@ -161,7 +161,7 @@ var (
 	schemesRSA     = []wire.SignatureScheme{wire.SchemeRSAPSSSHA256, wire.SchemeRSAPSSSHA384, wire.SchemeRSAPSSSHA512}
 )
 
-// schemesFor returns what a key can sign in TLS 1.3 (RFC 9846, 4.2.3): ECDSA with
+// schemesFor returns what a key can sign in TLS 1.3 (RFC 9846, 4.3.3): ECDSA with
 // the hash that belongs to the curve, RSA only with PSS.
 func schemesFor(public crypto.PublicKey) ([]wire.SignatureScheme, error) {
 	switch k := public.(type) {

@@ -31,6 +31,6 @@
 // continue. ECH is opened before decision, and Hello is then the inner hello.
 //
 // What it does not do, by choice: TLS 1.2 and older, accepting early data (it is
-// skipped, RFC 9846, 4.2.10), PSK without (EC)DHE, post-handshake client
+// skipped, RFC 9846, 4.3.10), PSK without (EC)DHE, post-handshake client
 // authentication, compressed certificates from clients, external PSKs, exporters.
 package tlsstack

@@ -7,7 +7,7 @@ import (
 	"edge/tlsstack/wire"
 )
 
-// clientFinished verifies the client's Finished (RFC 9846, 4.4.4), changes the
+// clientFinished verifies the client's Finished (RFC 9846, 4.5.3), changes the
 // read key, queues tickets and gives the handshake state back.
 func (c *Conn) clientFinished(now time.Time, msg []byte) *Error {
 	if e := c.atKeyChange(); e != nil {

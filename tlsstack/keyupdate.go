@@ -36,7 +36,7 @@ func (b *updateBudget) take(now time.Time) bool {
 	return true
 }
 
-// keyUpdate takes a KeyUpdate (RFC 9846, 4.6.3): the peer's next record is under
+// keyUpdate takes a KeyUpdate (RFC 9846, 4.7.3): the peer's next record is under
 // its next key, and if it asks for it, so is ours.
 func (c *Conn) keyUpdate(now time.Time, msg []byte) *Error {
 	requested, err := wire.ParseKeyUpdate(msg)

@@ -1,6 +1,7 @@
 package tlsstack
 
 import (
+	"bytes"
 	"io"
 	"time"
 
@@ -39,7 +40,7 @@ func (c *Conn) Receive(now time.Time, b []byte) (n int, plain []byte, err error)
 	}
 	h, err := record.ParseHeader(b, c.in.Protected())
 	if err != nil {
-		return 0, nil, c.fail(refuseRecord(err))
+		return 0, nil, c.fail(c.refuseHeader(b, err))
 	}
 	size := record.HeaderLen + h.Len
 	if len(b) < size {
@@ -55,6 +56,25 @@ func (c *Conn) Receive(now time.Time, b []byte) (n int, plain []byte, err error)
 		return size, nil, io.EOF
 	}
 	return size, plain, nil
+}
+
+// refuseHeader names what is no record at all, where that is easily told: a
+// client that was given a wrong port is an operator's most usual question.
+func (c *Conn) refuseHeader(b []byte, err error) *Error {
+	if c.state == stateHello && c.hs == nil && isPlainHTTP(b) {
+		return refuse(ReasonPlainHTTP)
+	}
+	return refuseRecord(err)
+}
+
+// isPlainHTTP looks at the first five bytes of what may be a request line.
+func isPlainHTTP(b []byte) bool {
+	for _, method := range [...]string{"GET ", "HEAD ", "POST ", "PUT ", "OPTIO", "CONNE"} {
+		if bytes.HasPrefix(b, []byte(method)) {
+			return true
+		}
+	}
+	return false
 }
 
 // receiveRecord takes one whole record.
@@ -92,7 +112,7 @@ func (c *Conn) receiveChangeCipherSpec(fragment []byte) *Error {
 // receivePlaintext takes a record before there are keys for reading.
 func (c *Conn) receivePlaintext(now time.Time, t record.ContentType, fragment []byte) *Error {
 	if t == record.ApplicationData {
-		// Early data between the two ClientHellos. RFC 9846, 4.2.10: "The server
+		// Early data between the two ClientHellos. RFC 9846, 4.3.10: "The server
 		// then ignores early data by skipping all records with an external content
 		// type of "application_data"".
 		if c.state != stateRetryHello || c.messages.Pending() > 0 {
@@ -112,7 +132,7 @@ func (c *Conn) receiveProtected(now time.Time, h record.Header, rec []byte) ([]b
 	t, content, err := c.in.Open(rec)
 	if err != nil {
 		// Without HelloRetryRequest refused early data is told from the client's
-		// flight by failing to open (RFC 9846, 4.2.10).
+		// flight by failing to open (RFC 9846, 4.3.10).
 		if err == record.BadMAC && c.skipping() {
 			return nil, c.skipEarlyData(h.Len)
 		}

@@ -255,3 +255,24 @@ func TestTruncation(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestPlainHTTP: a request that came to the wrong port is named as such, whatever
+// it is cut into; where it is one no longer, it is not.
+func TestPlainHTTP(t *testing.T) {
+	for _, line := range []string{"GET / HTTP/1.1\r\n", "HEAD /", "POST /", "PUT /x", "OPTIONS *", "CONNECT a:1"} {
+		for _, chunk := range []int{0, 1} {
+			c := newRawClient(t, testConfig(t), mode{chunk: chunk})
+			c.mustFail(c.feed([]byte(line)), wire.AlertUnexpectedMessage)
+			if c.conn.Err().Reason != ReasonPlainHTTP {
+				t.Errorf("%q: %v", line, c.conn.Err())
+			}
+		}
+	}
+	for _, line := range []string{"GETS /", "get / HTTP/1.1", "SSH-2.0-x", "\x00\x00\x00\x00\x00"} {
+		c := newRawClient(t, testConfig(t), mode{})
+		c.mustFail(c.feed([]byte(line)), wire.AlertUnexpectedMessage)
+		if c.conn.Err().Reason == ReasonPlainHTTP {
+			t.Errorf("%q: %v", line, c.conn.Err())
+		}
+	}
+}

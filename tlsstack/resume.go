@@ -87,7 +87,7 @@ func (c *Conn) policy(dst []byte) []byte {
 	return append(dst, digest[:sha256.Size]...)
 }
 
-// acceptSession verifies the binder (RFC 9846, 4.2.11.2): "If this value is not
+// acceptSession verifies the binder (RFC 9846, 4.3.11.2): "If this value is not
 // present or does not validate, the server MUST abort the handshake."
 func (c *Conn) acceptSession(binder []byte) *Error {
 	hs := c.hs
@@ -119,7 +119,7 @@ func (c *Conn) restoreIdentity(now time.Time, s *session) bool {
 	return true
 }
 
-// sendTickets queues tickets after the handshake (RFC 9846, 4.6.1): some after a
+// sendTickets queues tickets after the handshake (RFC 9846, 4.7.1): some after a
 // whole one, one in place of the one that was used.
 func (c *Conn) sendTickets(now time.Time) *Error {
 	hs := c.hs

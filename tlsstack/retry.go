@@ -8,7 +8,7 @@ import (
 	"edge/tlsstack/wire"
 )
 
-// sendRetry queues HelloRetryRequest for the chosen group (RFC 9846, 4.1.4) and
+// sendRetry queues HelloRetryRequest for the chosen group (RFC 9846, 4.2.4) and
 // waits for the second ClientHello. The state stays with the connection, so no
 // cookie is needed.
 func (c *Conn) sendRetry(now time.Time) *Error {
@@ -42,7 +42,7 @@ func (c *Conn) sendRetry(now time.Time) *Error {
 }
 
 // appendCCS appends the change_cipher_spec of middlebox compatibility, once.
-// RFC 9846, D.4: a server MUST send it to a client with a session id. It may send
+// RFC 9846, E.4: a server MUST send it to a client with a session id. It may send
 // it to any, and does, as BoringSSL's runner expects: clients drop it.
 func (c *Conn) appendCCS(dst []byte) []byte {
 	if c.hs.ccsSent {
@@ -66,7 +66,7 @@ func (c *Conn) secondHello(now time.Time, msg []byte) *Error {
 		return e
 	}
 	// A session that could be resumed may not vanish: only PSKs that do not go
-	// with the suite may be left out (RFC 9846, 4.1.2).
+	// with the suite may be left out (RFC 9846, 4.2.2).
 	if hs.sessionOffered && hs.hello.PSK.Count == 0 {
 		return refuse(ReasonRetryPSK)
 	}
@@ -87,11 +87,11 @@ func (c *Conn) parseSecondHello(msg []byte) error {
 	return hello.CheckTLS13()
 }
 
-// checkSecondHello compares the two hellos. RFC 9846, 4.1.2: the client "MUST
+// checkSecondHello compares the two hellos. RFC 9846, 4.2.2: the client "MUST
 // send the same ClientHello without modification" but for the exceptions named
 // there.
 func checkSecondHello(first, second *wire.ClientHello, group wire.Group) *Error {
-	// RFC 9846, 4.2.8: the one share is for the group asked for.
+	// RFC 9846, 4.3.8: the one share is for the group asked for.
 	list := second.KeyShares
 	share, ok := list.Next()
 	if !ok || share.Group != group || len(list) > 0 {
@@ -124,7 +124,7 @@ func sameExtensions(first, second *wire.ClientHello) bool {
 }
 
 // skipChangeable drops leading extensions that a client may change, add or
-// remove between its hellos (RFC 9846, 4.1.2; for ECH RFC 9849, 6.1.5).
+// remove between its hellos (RFC 9846, 4.2.2; for ECH RFC 9849, 6.1.5).
 func skipChangeable(list []wire.Extension) []wire.Extension {
 	for len(list) > 0 {
 		switch list[0].Type {

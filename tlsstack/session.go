@@ -37,7 +37,7 @@ const sessionVersion = 1
 const ticketChainBytesMax = 8 << 10
 
 // sessionLifeMax is how long a session may be resumed, counted from the whole
-// handshake (RFC 9846, 4.6.1: "MUST NOT use any value greater than 604800
+// handshake (RFC 9846, 4.7.1: "MUST NOT use any value greater than 604800
 // seconds").
 const sessionLifeMax = 7 * 24 * time.Hour
 

@@ -12,7 +12,7 @@ import (
 	"edge/tlsstack/wire"
 )
 
-// What CertificateVerify signs (RFC 9846, 4.4.3):
+// What CertificateVerify signs (RFC 9846, 4.5.2):
 //
 //	| 64 spaces | context string | 0 | transcript hash |
 const (
@@ -49,7 +49,7 @@ var (
 	unknownScheme = scheme{}
 )
 
-// pssOptions: RFC 9846, 4.2.3: "The length of the Salt MUST be equal to the
+// pssOptions: RFC 9846, 4.3.3: "The length of the Salt MUST be equal to the
 // length of the output of the digest algorithm."
 func pssOptions(h crypto.Hash) *rsa.PSSOptions {
 	return &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash, Hash: h}
@@ -100,7 +100,7 @@ func (c *Conn) appendCertificateVerify(dst []byte) ([]byte, error) {
 }
 
 // verifySignature checks a client's signature over content. The scheme has to be
-// one that fits the key: RFC 9846, 4.2.3 ties ECDSA hashes to curves.
+// one that fits the key: RFC 9846, 4.3.3 ties ECDSA hashes to curves.
 func verifySignature(public crypto.PublicKey, id wire.SignatureScheme, content, signature []byte) *Error {
 	s := schemeParams(id)
 	ok := false

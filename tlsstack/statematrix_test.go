@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 
 	"edge/tlsstack/record"
@@ -119,6 +120,68 @@ func TestEveryMessageInEveryState(t *testing.T) {
 				c.mustFail(c.send(record.Handshake, []byte{byte(typ)}), wire.AlertUnexpectedMessage)
 			})
 		}
+	}
+}
+
+// silentStates are those in which no message is taken: what each does with one.
+var silentStates = []struct {
+	name  string
+	reach func(t *testing.T) *rawClient
+	check func(c *rawClient, n int, err error) bool
+}{
+	{"decision", func(t *testing.T) *rawClient {
+		c := newRawClient(t, testConfig(t), mode{})
+		if _, _, err := c.conn.Receive(c.now, c.records(record.Handshake, c.hello.marshal(), 0)); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}, func(c *rawClient, n int, err error) bool { // nothing is looked at before the caller has decided
+		return n == 0 && err == nil && c.conn.Wait() == WaitDecision
+	}},
+	{"closed by the client", func(t *testing.T) *rawClient {
+		c := newRawClient(t, testConfig(t), mode{})
+		c.handshake()
+		if err := c.send(record.Alert, []byte{1, 0}); err != io.EOF {
+			t.Fatal(err)
+		}
+		return c
+	}, func(c *rawClient, n int, err error) bool { // RFC 9846, 6.1: "MUST be ignored"
+		return n > 0 && err == io.EOF && c.conn.Wait() == WaitNothing
+	}},
+	{"failed", func(t *testing.T) *rawClient {
+		c := newRawClient(t, testConfig(t), mode{})
+		c.mustFail(c.send(record.Handshake, []byte{0}), wire.AlertUnexpectedMessage)
+		return c
+	}, func(c *rawClient, n int, err error) bool { // the first error, for ever
+		return n == 0 && err == c.conn.Err() && c.conn.Err().Reason == ReasonUnexpectedMessage
+	}},
+}
+
+func TestEveryMessageWhereNoneIsTaken(t *testing.T) {
+	for _, s := range silentStates {
+		for _, typ := range messageTypes {
+			t.Run(fmt.Sprintf("%s/%d", s.name, typ), func(t *testing.T) {
+				c := s.reach(t)
+				queued := c.conn.OutputLen()
+				n, plain, err := c.conn.Receive(c.now, c.records(record.Handshake, matrixMessage(c, typ), 0))
+				if !s.check(c, n, err) || len(plain) > 0 || c.conn.OutputLen() != queued {
+					t.Errorf("%d bytes taken, %d given, %v; %d bytes to send, %d before", n, len(plain), err, c.conn.OutputLen(), queued)
+				}
+			})
+		}
+	}
+}
+
+// TestKeyUpdateAfterOurClose: only our own direction is closed; the client may
+// still change its keys, and is not answered.
+func TestKeyUpdateAfterOurClose(t *testing.T) {
+	c := newRawClient(t, testConfig(t), mode{})
+	c.handshake()
+	c.conn.AppendCloseNotify(nil)
+	c.must(c.sendKeyUpdate(true))
+	c.must(c.send(record.ApplicationData, []byte("late")))
+	if string(c.plain) != "late" || c.conn.HasOutput() {
+		t.Errorf("received %q, output %v", c.plain, c.conn.HasOutput())
 	}
 }
 

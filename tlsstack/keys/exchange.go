@@ -21,8 +21,8 @@ const (
 
 // Failures of a key exchange; the client's fault all of them.
 var (
-	errShareLength = &wire.Error{Alert: wire.AlertIllegalParameter, Reason: "key share of the wrong length (RFC 9846, 4.2.8)"}
-	errSharePoint  = &wire.Error{Alert: wire.AlertIllegalParameter, Reason: "key share is not a point on the curve (RFC 9846, 4.2.8.2)"}
+	errShareLength = &wire.Error{Alert: wire.AlertIllegalParameter, Reason: "key share of the wrong length (RFC 9846, 4.3.8)"}
+	errSharePoint  = &wire.Error{Alert: wire.AlertIllegalParameter, Reason: "key share is not a point on the curve (RFC 9846, 4.3.8.2)"}
 	errShareZero   = &wire.Error{Alert: wire.AlertIllegalParameter, Reason: "key share leads to an all-zero secret (RFC 9846, 7.4.2)"}
 	errShareMLKEM  = &wire.Error{Alert: wire.AlertIllegalParameter, Reason: "ML-KEM key is not in canonical form (FIPS 203, 7.2)"}
 )

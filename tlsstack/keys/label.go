@@ -104,7 +104,7 @@ func (t *Traffic) Key() (aead cipher.AEAD, iv [12]byte) {
 	return aead, iv
 }
 
-// Finished returns verify_data over a transcript hash (RFC 9846, 4.4.4). The
+// Finished returns verify_data over a transcript hash (RFC 9846, 4.5.3). The
 // secret must be loaded again afterwards. The result is valid until the next call.
 func (t *Traffic) Finished(transcript []byte) []byte {
 	key := t.key[:t.suite.HashLen]

@@ -64,7 +64,7 @@ type Early struct{ l ladder }
 func (e *Early) Start(s *Suite, psk []byte) { e.l.start(s, nil, psk) }
 
 // Binder computes the binder of a resumption PSK over the transcript hash of the
-// truncated ClientHello (RFC 9846, 4.2.11.2). Valid until t is used again.
+// truncated ClientHello (RFC 9846, 4.3.11.2). Valid until t is used again.
 func (e *Early) Binder(t *Traffic, transcript []byte) []byte {
 	var key Secret
 	e.l.derive(key.set(e.l.suite.HashLen), "res binder", e.l.suite.emptyHash())
@@ -128,7 +128,7 @@ func (m *Master) Resumption(transcript []byte, r *Secret) {
 func (m *Master) Wipe() { m.l.wipe() }
 
 // TicketPSK derives the PSK of one ticket from the resumption secret, which is
-// loaded (RFC 9846, 4.6.1).
+// loaded (RFC 9846, 4.7.1).
 func (t *Traffic) TicketPSK(nonce []byte, psk *Secret) {
 	t.label(psk.set(t.suite.HashLen), "resumption", nonce)
 }

@@ -6,7 +6,7 @@ import (
 	"edge/tlsstack/wire"
 )
 
-// Transcript is the running hash over the handshake messages (RFC 9846, 4.4.1).
+// Transcript is the running hash over the handshake messages (RFC 9846, 4.1).
 // The zero value is started with Start. It may be started again for another
 // handshake and then allocates nothing if the hash is the same.
 type Transcript struct {
@@ -47,7 +47,7 @@ func (t *Transcript) SumWith(b []byte) []byte {
 //
 //	| 254 | 0 0 HashLen | Hash(ClientHello1) |
 //
-// RFC 9846, 4.4.1; needed before HelloRetryRequest is added.
+// RFC 9846, 4.1; needed before HelloRetryRequest is added.
 func (t *Transcript) Retry() {
 	sum := t.Sum()
 	t.h.Reset()

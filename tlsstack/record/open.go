@@ -65,7 +65,7 @@ const openedMax = 1 << 48
 //
 // Failures: BadMAC, Overflow, NoContentType, SequenceSpent. After BadMAC the
 // sequence number has not moved, which is what skipping refused early data needs
-// (RFC 9846, 4.2.10), and the fragment is undefined.
+// (RFC 9846, 4.3.10), and the fragment is undefined.
 func (d *Direction) Open(rec []byte) (ContentType, []byte, error) {
 	if d.seq >= openedMax {
 		return 0, nil, SequenceSpent

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -62,19 +63,26 @@ func TestDeclined(t *testing.T) {
 	}
 }
 
-// TestRunnerConfig: every declined test has a reason.
-func TestRunnerConfig(t *testing.T) {
+// readRunnerConfig reads what the runner is told about this shim.
+func readRunnerConfig(t *testing.T) (config struct {
+	AllCurves     []int
+	DisabledTests map[string]string
+	ErrorMap      map[string][]string
+}) {
+	t.Helper()
 	file, err := os.ReadFile("runner.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var config struct {
-		AllCurves     []int
-		DisabledTests map[string]string
-	}
 	if err := json.Unmarshal(file, &config); err != nil {
 		t.Fatal(err)
 	}
+	return config
+}
+
+// TestRunnerConfig: every declined test has a reason.
+func TestRunnerConfig(t *testing.T) {
+	config := readRunnerConfig(t)
 	if len(config.AllCurves) == 0 || len(config.DisabledTests) == 0 {
 		t.Error("groups or tests are missing")
 	}
@@ -83,4 +91,42 @@ func TestRunnerConfig(t *testing.T) {
 			t.Errorf("%s is declined because %q", name, reason)
 		}
 	}
+}
+
+// TestErrorMap: every error the runner may wait for is one that the server makes,
+// with its alert: a text that was changed has to be changed here, too.
+func TestErrorMap(t *testing.T) {
+	config := readRunnerConfig(t)
+	texts := serverTexts(t)
+	for name, errors := range config.ErrorMap {
+		if len(errors) == 0 {
+			t.Errorf("%s is mapped to nothing", name)
+		}
+		for _, text := range errors {
+			words := text[strings.LastIndex(text, ": ")+1:]
+			if !strings.Contains(texts, strings.TrimSpace(words)) {
+				t.Errorf("%s: nothing says %q", name, words)
+			}
+		}
+	}
+}
+
+// serverTexts is the source of the packages whose errors reach the runner.
+func serverTexts(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, folder := range []string{"tlsstack", "tlsstack/wire", "tlsstack/keys", "ech"} {
+		names, err := filepath.Glob(filepath.Join("..", "..", folder, "*.go"))
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s: %d files, %v", folder, len(names), err)
+		}
+		for _, name := range names {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Write(b)
+		}
+	}
+	return all.String()
 }

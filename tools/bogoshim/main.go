@@ -8,8 +8,8 @@
 //	./runner -shim-path …/bogoshim -shim-config …/tools/bogoshim/runner.json \
 //	    -allow-unimplemented -test 'TLS13-1RTT-Server-*'
 //
-// runner.json holds the groups and the tests that are declined, each with its
-// reason. The runner is no dependency of this repository and no part of its
+// runner.json holds the groups, the tests that are declined, each with its reason,
+// and what this server says where the runner waits for one of BoringSSL's errors. The runner is no dependency of this repository and no part of its
 // tests.
 package main
 
