@@ -209,6 +209,40 @@ func TestLoopingPrograms(t *testing.T) {
 	}
 }
 
+// A turn gives one slice to those that wait, and a crowd that comes in one turn
+// hardly more than one to start with: that is what others are kept waiting for.
+func TestSlicesOfATurn(t *testing.T) {
+	b := newBench(t, withScripts(t, benchOptions{sim: sim.Options{Calm: true}}, "loop.o"))
+	var loops []*sim.Peer
+	for range 9 {
+		loops = append(loops, b.plain.Dial())
+	}
+	b.sim.Idle()
+	for _, p := range loops {
+		p.Write(get("/loop"))
+	}
+	var before time.Duration
+	for turn := range 6 {
+		b.sim.Step()
+		var used time.Duration
+		for _, r := range b.w.waiting {
+			used += r.used
+		}
+		want := sliceTime
+		if turn == 0 {
+			want += sliceTime + 8*sliceTime/crowdedPart
+		}
+		if used-before != want {
+			t.Errorf("turn %d: %v used, want %v", turn, used-before, want)
+		}
+		before = used
+	}
+	for _, p := range loops {
+		p.Reset()
+	}
+	b.done()
+}
+
 // A long program that ends within its time is answered, whatever the client does
 // meanwhile.
 func TestLongPrograms(t *testing.T) {

@@ -27,8 +27,8 @@ type programRun struct {
 	at      int // in chain
 	task    bpfvm.Task
 	context [contextBytes]byte
-	slices  int  // used up by this request
-	listed  bool // among worker.waiting
+	used    time.Duration // by slices that this request has used up
+	listed  bool          // among worker.waiting
 
 	verdict verdict
 	values  keyValues
@@ -74,7 +74,7 @@ func (w *worker) endRun(r *programRun) {
 
 // keepRun keeps r to be used again, without what only this run needed much of.
 func (w *worker) keepRun(r *programRun) {
-	r.chain, r.slices, r.verdict = nil, 0, verdict{}
+	r.chain, r.used, r.verdict = nil, 0, verdict{}
 	r.values.reset()
 	r.changes.reset()
 	if cap(r.body) > bodyKeptMax {
@@ -140,9 +140,10 @@ func (r *programRun) run(instances []*bpfvm.Instance) outcome {
 				panic("BUG: " + err.Error()) // the context is as large as objects were told
 			}
 		}
-		switch exit := r.task.Run(e.slice); exit {
+		slice := r.slice()
+		switch exit := r.task.Run(e.slice * int64(slice) / int64(sliceTime)); exit {
 		case bpfvm.Budget:
-			return r.sliceUsed()
+			return r.sliceUsed(slice)
 		case bpfvm.Trap:
 			r.tell("%v; client %s", r.task.Trap(), r.c.clientName())
 			return runFailed
@@ -163,21 +164,37 @@ func (r *programRun) run(instances []*bpfvm.Instance) outcome {
 // resultNext is EDGE_NEXT of edge.h.
 const resultNext = 0
 
+// sliceTime is about what bpfvm's slices take. Time is counted in them, so that a
+// program is stopped at the same instruction however busy the machine is.
+const sliceTime = 50 * time.Microsecond
+
+// slice is how long r may run now: what is left to the request, a slice at most. If
+// programs have used up a slice in this turn already it is a part of one: enough for
+// a program that is soon done, while a crowd of others adds up to little.
+func (r *programRun) slice() time.Duration {
+	slice := sliceTime
+	if r.c.w.slices > 0 {
+		slice /= crowdedPart
+	}
+	return min(slice, max(r.c.w.server.cfg.Timeouts.Script-r.used, 1))
+}
+
+// crowdedPart is the part of a slice, as a divisor, that a program has when others
+// have kept the worker long enough in its turn.
+const crowdedPart = 8
+
 // sliceUsed decides whether there will be another one.
-func (r *programRun) sliceUsed() outcome {
-	r.slices++
+func (r *programRun) sliceUsed(slice time.Duration) outcome {
+	r.c.w.slices++
+	r.used += slice
 	e := &r.chain[r.at]
-	if limit := r.c.w.server.cfg.Timeouts.Script; time.Duration(r.slices)*sliceTime >= limit {
+	if limit := r.c.w.server.cfg.Timeouts.Script; r.used >= limit {
 		r.task.Stop()
 		r.tell("%s: program %s took longer than --script-time %v and was stopped; client %s", e.file, e.program.Name(), limit, r.c.clientName())
 		return runStopped
 	}
 	return runWaits
 }
-
-// sliceTime is about what bpfvm's slices take. Time is counted in them, so that a
-// program is stopped at the same instruction however busy the machine is.
-const sliceTime = 50 * time.Microsecond
 
 // tell writes a line about a program that failed, one a second at most for each
 // hook.
@@ -191,25 +208,23 @@ func (w *worker) wait(r *programRun) {
 	w.waiting = append(w.waiting, r)
 }
 
-// slicesPerTurn is how many slices a turn gives to programs that wait: a tenth of
-// a millisecond that every other connection is kept waiting for.
-const slicesPerTurn = 2
-
-// runWaiting gives those first in line a slice each.
+// runWaiting gives the one first in line a slice: one a turn, so that whoever comes
+// meanwhile is kept waiting for that long and no longer. What the turn has sent
+// already is on its way.
 func (w *worker) runWaiting() {
-	n := min(len(w.waiting), slicesPerTurn)
-	for _, r := range w.waiting[:n] {
-		r.listed = false
-		switch {
-		case r.c == nil:
-			w.keepRun(r)
-		case r.x == nil:
-			r.c.helloGoesOn()
-		default:
-			r.c.requestGoesOn(r.x)
-		}
+	w.r.Flush()
+	w.slices = 0
+	r := w.waiting[0]
+	w.waiting = append(w.waiting[:0], w.waiting[1:]...)
+	r.listed = false
+	switch {
+	case r.c == nil:
+		w.keepRun(r)
+	case r.x == nil:
+		r.c.helloGoesOn()
+	default:
+		r.c.requestGoesOn(r.x)
 	}
-	w.waiting = append(w.waiting[:0], w.waiting[n:]...)
 	if len(w.waiting) > 0 {
 		w.r.After(0, tagPrograms) // the next turn must not sleep
 	}

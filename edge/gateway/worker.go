@@ -50,6 +50,7 @@ type worker struct {
 
 	runs    []*programRun // to use again, at most idleConnsMax
 	waiting []*programRun // for their next slice, oldest first
+	slices  int           // that programs have used up in this turn
 	bits    *rand.ChaCha8 // of edge_random; nil before the first
 	hello   ja4.Hello     // scratch
 
@@ -233,9 +234,17 @@ func (w *worker) Closed(s reactor.Sock) {
 
 // TurnEnd implements reactor.Handler: what became ready goes out.
 func (w *worker) TurnEnd() {
+	w.flush()
 	if len(w.waiting) > 0 {
 		w.runWaiting()
+		w.flush()
 	}
+	w.slices = 0
+	w.tick()
+}
+
+// flush sends all that became ready.
+func (w *worker) flush() {
 	for i := 0; i < len(w.dirty); i++ {
 		w.dirty[i].flush()
 	}
@@ -249,7 +258,6 @@ func (w *worker) TurnEnd() {
 	}
 	w.relays = w.relays[:0]
 	w.feedStarved()
-	w.tick()
 }
 
 // markDirty has c flushed at the end of the turn.

@@ -103,6 +103,10 @@ type Reactor interface {
 	// them, and their buffer is free again at once. It costs a system call.
 	TrySend(s Sock, b []byte) int
 
+	// Flush starts all that was asked for so far, without a wait: for a Handler that
+	// goes on computing for a while. Without it operations start when the turn ends.
+	Flush()
+
 	// ReadFile reads from file at offset into bufs, one after the other, as
 	// preadv does; at most FileBuffersMax of them. At most one is in flight on a
 	// socket. The buffers belong to the reactor until Handler.FileRead; they must

@@ -85,7 +85,7 @@ const importRules = `
 	< edge/reactor/uring/echobench;
 
 	NONE
-	< tools/tidy;
+	< tools/tidy, tools/bench/looper;
 
 	tlsstack/..., ech, certstore
 	< tools/bogoshim;

@@ -58,6 +58,9 @@ func (r *Reactor) wait() (n int, err error) {
 	return 0, fmt.Errorf("epoll_wait: %w", errno)
 }
 
+// Flush has nothing to do: operations start when they are asked for.
+func (r *Reactor) Flush() {}
+
 // haveReadable says that there is something to be received, and room for it.
 func (r *Reactor) haveReadable() bool { return len(r.readable) > 0 && r.recv.have() }
 

@@ -80,6 +80,7 @@ func Run(t *testing.T, make Make, only ...string) {
 		{"SendVecCut", testSendVecCut},
 		{"EmptySend", testEmptySend},
 		{"TrySend", testTrySend},
+		{"Flush", testFlush},
 		{"SecondSendPanics", testSecondSendPanics},
 		{"HalfClosePeerFirst", testHalfClosePeerFirst},
 		{"HalfCloseWeFirst", testHalfCloseWeFirst},

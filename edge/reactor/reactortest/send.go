@@ -10,6 +10,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"edge/edge/reactor"
 )
@@ -161,6 +162,25 @@ func testTrySend(t *testing.T, make Make) {
 		}
 		return b.get(s).sendErr != nil
 	})
+	b.close(s)
+}
+
+// testFlush: what was sent reaches the peer although no turn begins or ends.
+func testFlush(t *testing.T, make Make) {
+	b := start(t, make, reactor.Options{})
+	if !b.f.Real() {
+		t.Skip("the imagined kernel moves bytes when turns begin")
+	}
+	s, p := b.connect()
+	b.send(s, []byte("swift"))
+	b.r.Flush()
+	u := &pump{p: p}
+	for end := time.Now().Add(watchdog); string(u.in) != "swift"; u.turn() {
+		if u.err != nil || time.Now().After(end) {
+			t.Fatalf("the peer got %q, %v", u.in, u.err)
+		}
+	}
+	b.until("sent", func() bool { return b.get(s).sent == 1 })
 	b.close(s)
 }
 

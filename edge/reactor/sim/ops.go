@@ -95,6 +95,9 @@ func (s *Reactor) TrySend(k reactor.Sock, b []byte) int {
 	return n
 }
 
+// Flush has nothing to do: bytes move when turns begin.
+func (s *Reactor) Flush() {}
+
 // ReadFile reads from a File, or from a descriptor of the test's own.
 func (s *Reactor) ReadFile(k reactor.Sock, file int, bufs [][]byte, offset int64) {
 	sl := s.slots.Live(k)

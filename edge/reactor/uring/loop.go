@@ -75,6 +75,18 @@ func (r *Reactor) enter() error {
 	return nil
 }
 
+// Flush submits what was filled so far. What the kernel does not take now, the next
+// turn submits.
+func (r *Reactor) Flush() {
+	if !r.enabled {
+		return
+	}
+	if len(r.backlog) > 0 {
+		r.drainBacklog()
+	}
+	_ = r.ring.submit()
+}
+
 // turn hands over everything that came.
 func (r *Reactor) turn() {
 	r.Turn()
