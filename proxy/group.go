@@ -37,7 +37,7 @@ type member struct {
 	weight int
 	credit int    // of the smooth round robin
 	active int    // requests under way
-	seed   uint64 // of the target's name, for Hash
+	seed   uint64 // for Hash: of the target's name without its weight, so that a change of that moves few keys
 }
 
 // NewGroup makes a group of at most TargetsMax targets. A nil policy is
@@ -51,7 +51,7 @@ func NewGroup(targets []Target, balance Balance, policy *HealthPolicy) *Group {
 	}
 	g := &Group{balance: balance, policy: *policy, members: make([]member, len(targets))}
 	for i := range targets {
-		g.members[i] = member{weight: max(targets[i].Weight, 1), seed: HashKey([]byte(targets[i].String()))}
+		g.members[i] = member{weight: max(targets[i].Weight, 1), seed: HashKey([]byte(targets[i].appendOptions(targets[i].url(), false)))}
 	}
 	return g
 }

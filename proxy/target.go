@@ -15,7 +15,12 @@ import (
 //	https://HOST[:PORT][/BASE]
 //	unix:/PATH/OF/SOCKET[:/BASE]     a leading @ in place of / is the abstract namespace
 //
-// each with #weight=N behind it if it is to get N times the share of one without.
+// each with options behind it, after a # and with commas between them:
+//
+//	weight=N              it gets N times the share of one without
+//	proxy-protocol=v1|v2  connections begin with a PROXY header that names the client
+//	server-name=NAME      https: asked for and verified in place of HOST
+//	insecure              https: any certificate will do
 type Target struct {
 	TLS    bool   // https
 	Host   string // name or address, without brackets; empty for unix sockets
@@ -23,6 +28,10 @@ type Target struct {
 	Unix   string // path of a unix socket, or @ and an abstract name
 	Base   string // goes before the path of requests: no slash at its end, may be empty
 	Weight int    // 1 to WeightMax
+
+	ProxyProtocol int    // version of the PROXY header; 0: none is sent
+	ServerName    string // see VerifyName; empty: Host
+	Insecure      bool   // the certificate is not verified
 }
 
 const (
@@ -40,13 +49,15 @@ var (
 	ErrTargetBase   = errors.New("base path with a query, a fragment or bytes that must be escaped")
 	ErrTargetUser   = errors.New("user names are not sent to upstreams")
 	ErrTargetUnix   = errors.New("path of the socket is empty, not absolute or longer than 107 bytes")
-	ErrTargetWeight = errors.New("want #weight=N, N from 1 to 1000")
 	ErrRoutePath    = errors.New("path of a route must begin with / and hold no query")
 )
 
 // ParseTarget reads one target.
 func ParseTarget(s string) (Target, error) {
 	t, err := parseTarget(s)
+	if err == nil && !t.TLS && (t.ServerName != "" || t.Insecure) {
+		err = ErrTargetPlain
+	}
 	if err != nil {
 		return Target{}, fmt.Errorf("upstream %q: %w", s, err)
 	}
@@ -54,10 +65,10 @@ func ParseTarget(s string) (Target, error) {
 }
 
 func parseTarget(s string) (t Target, err error) {
-	s, option, has := strings.Cut(s, "#")
+	s, options, has := strings.Cut(s, "#")
 	t.Weight = 1
 	if has {
-		if t.Weight, err = parseWeight(option); err != nil {
+		if err := t.parseOptions(options); err != nil {
 			return t, err
 		}
 	}
@@ -157,15 +168,6 @@ func (t *Target) setBase(base string) error {
 	return nil
 }
 
-func parseWeight(s string) (int, error) {
-	digits, ok := strings.CutPrefix(s, "weight=")
-	n, err := strconv.Atoi(digits)
-	if !ok || err != nil || n < 1 || n > WeightMax {
-		return 0, ErrTargetWeight
-	}
-	return n, nil
-}
-
 // Authority is host[:port] as it is written in Host, "localhost" for a unix
 // socket.
 func (t *Target) Authority() string {
@@ -183,20 +185,17 @@ func (t *Target) Authority() string {
 }
 
 // String is the target as ParseTarget reads it, for logs.
-func (t *Target) String() string {
-	var s string
+func (t *Target) String() string { return t.appendOptions(t.url(), true) }
+
+// url is the target without its options.
+func (t *Target) url() string {
 	switch {
 	case t.Unix != "" && t.Base != "":
-		s = "unix:" + t.Unix + ":" + t.Base
+		return "unix:" + t.Unix + ":" + t.Base
 	case t.Unix != "":
-		s = "unix:" + t.Unix
+		return "unix:" + t.Unix
 	case t.TLS:
-		s = "https://" + t.Authority() + t.Base
-	default:
-		s = "http://" + t.Authority() + t.Base
+		return "https://" + t.Authority() + t.Base
 	}
-	if t.Weight > 1 {
-		s += "#weight=" + strconv.Itoa(t.Weight)
-	}
-	return s
+	return "http://" + t.Authority() + t.Base
 }

@@ -21,6 +21,11 @@ func TestParseTarget(t *testing.T) {
 		"unix:///run/app.sock":            {Unix: "/run/app.sock", Weight: 1},
 		"unix:/run/app.sock:/base/":       {Unix: "/run/app.sock", Base: "/base", Weight: 1},
 		"unix:@abstract#weight=3":         {Unix: "@abstract", Weight: 3},
+
+		"http://a.example#proxy-protocol=v1":          {Host: "a.example", Port: 80, Weight: 1, ProxyProtocol: 1},
+		"unix:/a#proxy-protocol=v2,weight=2":          {Unix: "/a", Weight: 2, ProxyProtocol: 2},
+		"https://192.0.2.1#insecure":                  {TLS: true, Host: "192.0.2.1", Port: 443, Weight: 1, Insecure: true},
+		"https://192.0.2.1/b#server-name=App.Example": {TLS: true, Host: "192.0.2.1", Port: 443, Base: "/b", Weight: 1, ServerName: "app.example"},
 	} {
 		got, err := ParseTarget(in)
 		if got != want || err != nil {
@@ -53,7 +58,16 @@ func TestParseTargetRefuses(t *testing.T) {
 		"http://u:p@a.example":               ErrTargetUser,
 		"http://a.example?x":                 ErrTargetBase,
 		"http://a.example/?":                 ErrTargetBase,
-		"http://a.example#x":                 ErrTargetWeight,
+		"http://a.example#x":                 ErrTargetOption,
+		"http://a.example#":                  ErrTargetOption,
+		"http://a.example#weight=1,":         ErrTargetOption,
+		"https://a.example#insecure=no":      ErrTargetOption,
+		"http://a.example#weight":            ErrTargetOption,
+		"http://a.example#proxy-protocol=v3": ErrTargetVersion,
+		"https://a.example#server-name=":     ErrTargetName,
+		"https://a.example#server-name=a b":  ErrTargetName,
+		"http://a.example#server-name=b":     ErrTargetPlain,
+		"unix:/a#insecure":                   ErrTargetPlain,
 		"http://a.example#weight=0":          ErrTargetWeight,
 		"http://a.example#weight=1001":       ErrTargetWeight,
 		"http://a.example#weight=":           ErrTargetWeight,
@@ -92,7 +106,7 @@ func TestAuthority(t *testing.T) {
 // FuzzParseTarget: what is accepted can be written and read again, and its base
 // can stand in a request line.
 func FuzzParseTarget(f *testing.F) {
-	for _, s := range []string{"http://a.example:80/b?c#weight=2", "https://[::1]:1/%20/", "unix:/run/a:/b", "unix:@x#weight=9"} {
+	for _, s := range []string{"http://a.example:80/b?c#weight=2", "https://[::1]:1/%20/", "unix:/run/a:/b", "unix:@x#weight=9", "https://a#insecure,server-name=b,proxy-protocol=v1"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, in string) {

@@ -74,12 +74,12 @@ func (c *Config) echFlags() *pflag.FlagSet {
 
 func (c *Config) proxyFlags() *pflag.FlagSet {
 	fs := newSet("proxy")
-	fs.StringArrayVar(&c.Proxy, "proxy", c.Proxy, "have an application answer: [PATH=]URL, with http://, https:// or unix:; may be repeated")
+	fs.StringArrayVar(&c.Proxy, "proxy", c.Proxy, "have an application answer: [PATH=]URL[#OPTION,…], with http://, https:// or unix:; may be repeated")
 	fs.StringVar(&c.Balance, "proxy-balance", c.Balance, "among the URLs of one path: round-robin, least-connections, hash (of the client's address) or hash:FIELD")
 	fs.Var((*fileValue)(&c.ProxyCA), "proxy-ca", "authorities that https applications are verified against (default: the machine's)")
 	fs.Var((*fileValue)(&c.ProxyCert), "proxy-client-cert", "certificate and key, in one PEM file, that https applications are shown")
 	fs.BoolVar(&c.RewriteHost, "proxy-rewrite-host", c.RewriteHost, "send applications the host of their URL in place of the client's")
-	fs.BoolVar(&c.ProxyProtocol, "proxy-protocol", c.ProxyProtocol, "connections from --trust begin with a PROXY header, v1 or v2, that names the client")
+	fs.BoolVar(&c.ProxyProtocol, "proxy-protocol", c.ProxyProtocol, "connections from --trust begin with a PROXY header, v1 or v2, that names the client (to applications: #proxy-protocol=v2)")
 	fs.StringArrayVar(&c.Trust, "trust", c.Trust, "believe X-Forwarded-* from this address, prefix or unix; may be repeated")
 	return fs
 }

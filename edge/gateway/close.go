@@ -128,6 +128,7 @@ func (c *conn) giveUp(how func(reactor.Sock)) {
 	c.stage = stageClosed
 	c.leaveGeneration()
 	c.dropExchange()
+	c.dropKept()
 	how(c.sock)
 }
 

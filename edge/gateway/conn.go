@@ -68,6 +68,8 @@ type conn struct {
 	sampled  bool      // ackedWas is of this Send
 	ackedWas uint64    // what the peer had acknowledged at the last look
 
+	kept *upstream // idle, for requests of this connection alone: see conn.keepUpstream
+
 	prints prints       // of the client
 	client *clientFacts // see conn.clientFacts
 

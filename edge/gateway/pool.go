@@ -1,15 +1,14 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
-	"net"
 	"net/netip"
-	"strconv"
+	"slices"
 	"time"
 
 	"edge/edge/reactor"
 	"edge/proxy"
-	"edge/proxy/bridge"
 	"edge/proxy/resolve"
 )
 
@@ -48,54 +47,25 @@ func (s *server) setUpProxy() (err error) {
 	if err = s.setBalance(); err != nil {
 		return err
 	}
+	s.awaitNames()
 	return s.startBridges()
 }
 
-// startBridges makes a way to each https target.
-func (s *server) startBridges() error {
-	s.bridges = map[string]*bridge.Bridge{}
-	options, err := s.bridgeOptions()
-	if err != nil {
-		return err
-	}
+// awaitNames waits until the names of the targets were looked up, or for
+// lookUpTime: a request that comes before is answered 502.
+func (s *server) awaitNames() {
+	ctx, cancel := context.WithTimeout(context.Background(), lookUpTime)
+	defer cancel()
+	var names []*resolve.Name // all are asked for before the first is waited for
 	for _, r := range s.routes {
 		for i := range r.Targets {
-			t := &r.Targets[i]
-			if !t.TLS || s.bridges[t.Authority()] != nil {
-				continue
+			if t := &r.Targets[i]; t.Unix == "" {
+				names = append(names, s.resolver.Name(t.Host))
 			}
-			o := options
-			o.Address, o.ServerName = net.JoinHostPort(t.Host, strconv.Itoa(int(t.Port))), t.Host
-			b, err := bridge.New(o)
-			if err != nil {
-				return err
-			}
-			s.bridges[t.Authority()] = b
 		}
 	}
-	return nil
-}
-
-func (s *server) bridgeOptions() (o bridge.Options, err error) {
-	o.Connect = s.cfg.Timeouts.Connect
-	o.Log = func(line string) { s.log.limited("upstream", "%s", line) }
-	if s.cfg.ProxyCA != "" {
-		if o.Roots, err = bridge.LoadRoots(s.cfg.ProxyCA); err != nil {
-			return o, fmt.Errorf("--proxy-ca: %w", err)
-		}
-	}
-	if s.cfg.ProxyCert != "" {
-		if o.Client, err = bridge.LoadClient(s.cfg.ProxyCert); err != nil {
-			return o, fmt.Errorf("--proxy-client-cert: %w", err)
-		}
-	}
-	return o, nil
-}
-
-// endBridges ends what startBridges made, after the workers.
-func (s *server) endBridges() {
-	for _, b := range s.bridges {
-		b.Close()
+	for _, n := range names {
+		n.Wait(ctx)
 	}
 }
 
@@ -109,8 +79,9 @@ func newUpstreams(s *server) []*upstreams {
 			t := &r.Targets[j]
 			p := &pool{target: t}
 			if t.TLS {
-				p.bridge = s.bridges[t.Authority()].Name()
-			} else if t.Unix == "" {
+				p.bridge = s.bridges[bridgeKey(t)].Name()
+			}
+			if t.Unix == "" {
 				p.name = s.resolver.Name(t.Host)
 			}
 			u.pools = append(u.pools, p)
@@ -120,27 +91,35 @@ func newUpstreams(s *server) []*upstreams {
 	return all
 }
 
-// address is where to connect now.
-func (p *pool) address() (reactor.Address, error) {
-	switch {
-	case p.bridge != "":
-		return reactor.Address{Unix: p.bridge}, nil
-	case p.name == nil:
-		return reactor.Address{Unix: p.target.Unix}, nil
+// address is where to connect now, nothing for a unix socket.
+func (p *pool) address() (netip.AddrPort, error) {
+	if p.name == nil {
+		return netip.AddrPort{}, nil
 	}
 	addrs, err := p.name.Addrs()
 	if err != nil {
-		return reactor.Address{}, err
+		return netip.AddrPort{}, errNameUnknown
 	}
 	p.forget(addrs)
-	return reactor.Address{TCP: netip.AddrPortFrom(addrs[p.turn%len(addrs)], p.target.Port)}, nil
+	return netip.AddrPortFrom(addrs[p.turn%len(addrs)], p.target.Port), nil
+}
+
+// reached is the socket that leads to the address.
+func (p *pool) reached(to netip.AddrPort) reactor.Address {
+	switch {
+	case p.bridge != "":
+		return reactor.Address{Unix: p.bridge}
+	case p.name == nil:
+		return reactor.Address{Unix: p.target.Unix}
+	}
+	return reactor.Address{TCP: to}
 }
 
 // nextAddress goes on to the next address of the name after one could not be
 // connected to; false: the tries attempts of the request were as many as there are.
 // New connections of other requests begin there, too: it is likely to answer.
 func (p *pool) nextAddress(tries int) bool {
-	if p.name == nil || p.bridge != "" {
+	if p.name == nil {
 		return false
 	}
 	addrs, err := p.name.Addrs()
@@ -157,7 +136,7 @@ func (p *pool) forget(addrs []netip.Addr) {
 	p.known = addrs
 	kept := p.idle[:0]
 	for _, u := range p.idle {
-		if containsAddr(addrs, u.to) {
+		if slices.Contains(addrs, u.to.Addr()) {
 			kept = append(kept, u)
 		} else {
 			u.close()
@@ -166,21 +145,20 @@ func (p *pool) forget(addrs []netip.Addr) {
 	p.idle = kept
 }
 
-func containsAddr(addrs []netip.Addr, a netip.Addr) bool {
-	for _, b := range addrs {
-		if a == b {
-			return true
-		}
-	}
-	return false
+// vanished says that u leads to an address that the name no longer has.
+func (p *pool) vanished(u *upstream) bool {
+	return p.known != nil && !slices.Contains(p.known, u.to.Addr())
 }
 
-// take gives an idle connection, nil if there is none.
-func (p *pool) take() *upstream {
+// take gives an idle connection that may carry requests of c, nil if there is none.
+func (p *pool) take(c *conn) *upstream {
 	if p.name != nil {
 		if addrs, err := p.name.Addrs(); err == nil {
 			p.forget(addrs)
 		}
+	}
+	if p.target.ProxyProtocol != 0 {
+		return c.takeKept(p)
 	}
 	n := len(p.idle)
 	if n == 0 {
@@ -191,10 +169,9 @@ func (p *pool) take() *upstream {
 	return u
 }
 
-// put keeps a connection that may be used again.
-func (p *pool) put(u *upstream) {
-	vanished := p.known != nil && !containsAddr(p.known, u.to)
-	if len(p.idle) >= poolIdleMax || vanished || u.w.draining {
+// put keeps a connection that may be used again, after a request of c.
+func (p *pool) put(u *upstream, c *conn) {
+	if len(p.idle) >= poolIdleMax || p.vanished(u) || u.w.draining {
 		u.close()
 		return
 	}
@@ -202,17 +179,22 @@ func (p *pool) put(u *upstream) {
 	if u.paused {
 		u.resumeReading() // to hear its FIN
 	}
-	p.idle = append(p.idle, u)
+	if p.target.ProxyProtocol != 0 {
+		c.keepUpstream(u)
+	} else {
+		p.idle = append(p.idle, u)
+	}
 	u.w.r.SetDeadline(u.sock, u.w.r.Now().Add(poolIdleTime))
 }
 
 // drop takes a connection that is gone out of the idle ones.
 func (p *pool) drop(u *upstream) {
-	for i, v := range p.idle {
-		if u == v {
-			p.idle = append(p.idle[:i], p.idle[i+1:]...)
-			return
-		}
+	if u.keeper != nil {
+		u.keeper.kept, u.keeper = nil, nil
+		return
+	}
+	if i := slices.Index(p.idle, u); i >= 0 {
+		p.idle = slices.Delete(p.idle, i, i+1)
 	}
 }
 
@@ -220,13 +202,13 @@ func (p *pool) drop(u *upstream) {
 func (p *pool) connect(w *worker) (*upstream, error) {
 	to, err := p.address()
 	if err != nil {
-		return nil, errNameUnknown
+		return nil, err
 	}
-	sock, err := w.r.Connect(to)
+	sock, err := w.r.Connect(p.reached(to))
 	if err != nil {
 		return nil, err
 	}
-	u := &upstream{w: w, pool: p, sock: sock, to: to.TCP.Addr()}
+	u := &upstream{w: w, pool: p, sock: sock, to: to}
 	w.ends[sock.Index()] = u
 	w.r.SetDeadline(sock, w.r.Now().Add(w.server.cfg.Timeouts.Connect))
 	return u, nil

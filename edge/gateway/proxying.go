@@ -111,7 +111,7 @@ func (c *conn) tryTarget(x *exchange, fresh bool) {
 	p := x.routes.pools[i]
 	var u *upstream
 	if !fresh {
-		u = p.take()
+		u = p.take(c)
 	}
 	if u != nil {
 		u.carry(c, x)

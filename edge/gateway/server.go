@@ -55,14 +55,14 @@ type server struct {
 	keyLog     *keyLog  // nil: there is none
 	notify     *service.Notifier
 	resolver   *resolve.Resolver
-	routes     proxy.Routes              // of --proxy
-	balance    proxy.Balance             // among the targets of a route
-	hashField  string                    // that proxy.Hash takes, in lower case; empty: the client's address
-	handedOver bool                      // the listening sockets, or some, came from another process
-	trust      proxy.Trust               // peers whose word on the client is taken
-	fronts     proxy.Trust               // client-facing servers that send us inner hellos
-	bridges    map[string]*bridge.Bridge // to https targets, by authority
-	addresses  []netip.AddrPort          // that we listen on
+	routes     proxy.Routes                    // of --proxy
+	balance    proxy.Balance                   // among the targets of a route
+	hashField  string                          // that proxy.Hash takes, in lower case; empty: the client's address
+	handedOver bool                            // the listening sockets, or some, came from another process
+	trust      proxy.Trust                     // peers whose word on the client is taken
+	fronts     proxy.Trust                     // client-facing servers that send us inner hellos
+	bridges    map[proxy.Target]*bridge.Bridge // to https targets, by bridgeKey
+	addresses  []netip.AddrPort                // that we listen on
 	loops      loopGuard
 	builtIn    []ProgramFile  // programs beside those of the configuration
 	maps       bpfvm.MapStore // that programs share, kept over reloads

@@ -27,12 +27,14 @@ type upstream struct {
 	w    *worker
 	pool *pool
 	sock reactor.Sock
-	to   netip.Addr
+	to   netip.AddrPort // invalid for a unix socket
+
+	keeper *conn // that it waits with, idle, for another request of: see conn.keepUpstream
 
 	c *conn     // whose exchange it carries; nil: idle
 	x *exchange // of c
 
-	open   bool // connected
+	open   bool // connected, all the way to the target
 	pooled bool // has carried an exchange before
 	dirty  bool // on the worker's list
 	paused bool
@@ -113,10 +115,17 @@ func (u *upstream) sendRequest() {
 	if u.w.server.cfg.RewriteHost {
 		host = u.pool.target.Authority()
 	}
-	b := u.w.r.Buffers().Get(requestHeadBytes(x))
+	size, header := requestHeadBytes(x), u.headerVersion()
+	if header != 0 {
+		size += proxyHeaderBytes
+	}
+	b := u.w.r.Buffers().Get(size)
 	if b == nil {
 		c.upstreamFailed(x, proxy.PoolFull)
 		return
+	}
+	if header != 0 {
+		b = c.appendProxyHeader(b, header)
 	}
 	b, framing, err := http1.AppendRequestHead(b, &x.req, u.pool.target.Base, host)
 	if err != nil {
@@ -212,6 +221,10 @@ func (u *upstream) connected(err error) {
 		u.fail(proxy.NotConnected)
 		return
 	}
+	if u.pool.bridge != "" {
+		u.greetBridge()
+		return
+	}
 	u.open = true
 	u.sendRequest()
 }
@@ -227,6 +240,9 @@ func (u *upstream) received(b []byte, id reactor.BufID) (kept bool) {
 		return false
 	case u.waits():
 		return u.hold(b, id)
+	case !u.open:
+		u.hearBridge(b)
+		return false
 	}
 	u.spoke = true
 	c := u.c
@@ -351,6 +367,8 @@ func (u *upstream) receiveEnded(err error) {
 	case u.c == nil:
 		u.pool.drop(u)
 		u.close()
+	case !u.open:
+		u.fail(proxy.NotConnected)
 	default:
 		u.ended, u.reset = true, err != nil
 		if !u.waits() {
@@ -403,7 +421,7 @@ func (u *upstream) wasSent(err error) {
 	if len(u.out) > 0 || u.finDue {
 		u.markDirty()
 	}
-	if u.c == nil {
+	if u.c == nil || !u.open {
 		return
 	}
 	u.wait()

@@ -216,7 +216,7 @@ func (u *upstream) finish(more bool) {
 	}
 	u.unbind()
 	if again {
-		u.pool.put(u)
+		u.pool.put(u, c)
 	} else {
 		u.close()
 	}

@@ -7,6 +7,9 @@
 // So a worker needs to know nothing of TLS as a client, and a slow handshake
 // holds up nobody. It costs two copies more than a plain upstream. The socket is
 // open to this process's user alone: peers of another user are turned away.
+//
+// preface.go is what the two say to each other before the first byte of HTTP:
+// which address to connect to, and what came of it.
 package bridge
 
 import (
@@ -27,8 +30,9 @@ import (
 
 // Options of a bridge.
 type Options struct {
-	Address    string          // HOST:PORT of the upstream
+	Name       string          // of the upstream, for the log
 	ServerName string          // to ask for and to verify
+	Insecure   bool            // any certificate will do
 	Roots      *x509.CertPool  // nil: the machine's
 	Client     tls.Certificate // shown when the upstream asks; empty: none
 	Connect    time.Duration   // longest for connection and handshake together
@@ -50,11 +54,12 @@ func New(o Options) (*Bridge, error) {
 	name := "@edge-" + rand.Text()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 	if err != nil {
-		return nil, fmt.Errorf("bridge to %s: %w", o.Address, err)
+		return nil, fmt.Errorf("bridge to %s: %w", o.Name, err)
 	}
 	config := &tls.Config{
 		ServerName:         o.ServerName,
 		RootCAs:            o.Roots,
+		InsecureSkipVerify: o.Insecure, // as the operator asked for, with a warning
 		MinVersion:         tls.VersionTLS12,
 		NextProtos:         []string{"http/1.1"},
 		ClientSessionCache: tls.NewLRUClientSessionCache(64),
@@ -88,7 +93,7 @@ func (b *Bridge) accept(ctx context.Context) {
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
-			b.o.Log(fmt.Sprintf("bridge to %s: %v", b.o.Address, err))
+			b.o.Log(fmt.Sprintf("bridge to %s: %v", b.o.Name, err))
 			time.Sleep(100 * time.Millisecond) // out of descriptors: it passes
 			continue
 		}
@@ -106,14 +111,16 @@ func (b *Bridge) carry(ctx context.Context, near *net.UnixConn) {
 	if !ours(near) {
 		return
 	}
-	far, err := b.dial(ctx)
+	end := context.AfterFunc(ctx, func() { near.Close() })
+	defer end()
+	far, err := b.connect(ctx, near)
 	if err != nil {
-		b.o.Log(fmt.Sprintf("upstream https://%s: %v", b.o.Address, err))
+		b.o.Log(fmt.Sprintf("upstream %s: %v", b.o.Name, err))
 		return
 	}
 	defer far.Close()
-	end := context.AfterFunc(ctx, func() { near.Close(); far.Close() })
-	defer end()
+	cut := context.AfterFunc(ctx, func() { far.Close() })
+	defer cut()
 	back := make(chan struct{})
 	go func() {
 		defer close(back)
@@ -131,20 +138,44 @@ func (b *Bridge) carry(ctx context.Context, near *net.UnixConn) {
 	<-back
 }
 
-// dial makes the TLS connection.
-func (b *Bridge) dial(ctx context.Context) (*tls.Conn, error) {
+// connect makes the connection that near asks for, and tells it what came of that.
+func (b *Bridge) connect(ctx context.Context, near *net.UnixConn) (*tls.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.o.Connect)
 	defer cancel()
-	raw, err := new(net.Dialer).DialContext(ctx, "tcp", b.o.Address)
+	deadline, _ := ctx.Deadline()
+	near.SetReadDeadline(deadline)
+	p, err := readPreface(near)
 	if err != nil {
 		return nil, err
 	}
+	near.SetReadDeadline(time.Time{})
+	far, verdict, err := b.dial(ctx, p)
+	if _, e := near.Write([]byte{byte(verdict)}); e != nil && err == nil {
+		far.Close() // nobody waits for it any more
+		err = e
+	}
+	return far, err
+}
+
+// dial makes the TLS connection.
+func (b *Bridge) dial(ctx context.Context, p preface) (*tls.Conn, Verdict, error) {
+	raw, err := new(net.Dialer).DialContext(ctx, "tcp", p.to.String())
+	if err != nil {
+		return nil, verdictOf(err, Unreachable), err
+	}
+	deadline, _ := ctx.Deadline()
+	raw.SetWriteDeadline(deadline)
+	if _, err := raw.Write(p.header); err != nil {
+		raw.Close()
+		return nil, verdictOf(err, Unreachable), err
+	}
+	raw.SetWriteDeadline(time.Time{})
 	conn := tls.Client(raw, b.tls)
 	if err := conn.HandshakeContext(ctx); err != nil {
 		raw.Close()
-		return nil, err
+		return nil, verdictOf(err, Untrusted), fmt.Errorf("%s: %w", p.to, err)
 	}
-	return conn, nil
+	return conn, Connected, nil
 }
 
 // ours says whether the process at the other end is of our own user.

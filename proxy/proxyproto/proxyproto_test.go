@@ -169,6 +169,19 @@ func TestAppend(t *testing.T) {
 	}
 }
 
+// TestSSL holds AppendSSL against the layout of the specification.
+func TestSSL(t *testing.T) {
+	for want, c := range map[string]SSL{
+		"\x20\x00\x13\x01\x00\x00\x00\x01\x21\x00\x07TLSv1.3\x23\x00\x01C":               {Version: "TLSv1.3", Cipher: "C"},
+		"\x20\x00\x18\x07\x00\x00\x00\x00\x21\x00\x07TLSv1.3\x23\x00\x01C\x22\x00\x02me": {Version: "TLSv1.3", Cipher: "C", Cert: true, CommonName: "me"},
+		"\x20\x00\x13\x05\x00\x00\x00\x00\x21\x00\x07TLSv1.3\x23\x00\x01C":               {Version: "TLSv1.3", Cipher: "C", Cert: true, Resumed: true},
+	} {
+		if got := string(AppendSSL([]byte("x"), c)); got != "x"+want {
+			t.Errorf("%+v: % x, want % x", c, got[1:], want)
+		}
+	}
+}
+
 // TestReferenceBytes holds AppendV2 against the layout of the specification.
 func TestReferenceBytes(t *testing.T) {
 	source, destination := netip.MustParseAddrPort("192.0.2.1:56324"), netip.MustParseAddrPort("198.51.100.1:443")

@@ -35,6 +35,18 @@ const (
 	TypeAuthority = 0x02 // the server name that the client asked for
 	TypeCRC32C    = 0x03 // of the whole header, with this value as zeros
 	TypeUniqueID  = 0x05 // names the connection, at most 128 bytes
+	TypeSSL       = 0x20 // the client's TLS: see AppendSSL
+)
+
+// Within TypeSSL (proxy-protocol.txt, 2.2.5).
+const (
+	sslOverTLS     = 0x01 // bits of the first byte
+	sslCertHere    = 0x02 // a certificate came over this connection
+	sslCertSession = 0x04 // or in the TLS session it belongs to
+
+	sslVersion = 0x21
+	sslCN      = 0x22
+	sslCipher  = 0x23
 )
 
 // addressBytes is the length of the addresses of a family.
@@ -154,6 +166,44 @@ func AppendTLV(tlvs []byte, kind byte, value []byte) []byte {
 	tlvs = append(tlvs, kind)
 	tlvs = binary.BigEndian.AppendUint16(tlvs, uint16(len(value)))
 	return append(tlvs, value...)
+}
+
+// SSL is what AppendSSL tells of a client that came over TLS.
+type SSL struct {
+	Version    string // such as TLSv1.3
+	Cipher     string // as OpenSSL names it, which for TLS 1.3 is the registry's name
+	Cert       bool   // the client has shown a certificate, and it was verified
+	Resumed    bool   // it did so in the session that this one resumes
+	CommonName string // in the certificate; empty: not told
+}
+
+// AppendSSL appends the TLV of a client's TLS (proxy-protocol.txt, 2.2.5).
+func AppendSSL(tlvs []byte, s SSL) []byte {
+	client, verify := byte(sslOverTLS), uint32(1) // 0: a certificate, verified
+	if s.Cert {
+		client, verify = client|sslCertSession, 0
+		if !s.Resumed {
+			client |= sslCertHere
+		}
+	}
+	tlvs = append(tlvs, TypeSSL, 0, 0, client)
+	value := len(tlvs) - 1
+	tlvs = binary.BigEndian.AppendUint32(tlvs, verify)
+	tlvs = appendText(tlvs, sslVersion, s.Version)
+	tlvs = appendText(tlvs, sslCipher, s.Cipher)
+	if s.CommonName != "" {
+		tlvs = appendText(tlvs, sslCN, s.CommonName)
+	}
+	binary.BigEndian.PutUint16(tlvs[value-2:], uint16(len(tlvs)-value))
+	return tlvs
+}
+
+func appendText(tlvs []byte, kind byte, s string) []byte {
+	if len(s) >= BytesMax {
+		panic("BUG: proxyproto: text longer than a header may be")
+	}
+	tlvs = append(tlvs, kind, byte(len(s)>>8), byte(len(s)))
+	return append(tlvs, s...)
 }
 
 // AppendV2 appends a version 2 header to dst, with TLVs made by AppendTLV (nil:
