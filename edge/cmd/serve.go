@@ -36,7 +36,7 @@ Everything else it has to say goes to standard error. Signals:
   SIGTERM, SIGINT  finish the requests in flight and end; a second one ends at once
   SIGHUP           load site, certificates and keys again, together or not at all,
                    and open the log files again
-  SIGUSR1          open the log files again
+  SIGUSR1          open the log files again, and log the counters
   SIGUSR2          start the binary anew, hand it the listening sockets, and end
                    once it serves`,
 		Example: `  edge serve --dev ./public

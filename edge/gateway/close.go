@@ -6,6 +6,7 @@ import (
 
 	"edge/edge/reactor"
 	"edge/tlsstack"
+	"edge/tlsstack/wire"
 )
 
 // finish ends a connection in good order: what is queued goes out, then
@@ -23,6 +24,9 @@ func (c *conn) finish() {
 // failTLS ends a connection after a TLS error: its alert goes out, then FIN.
 func (c *conn) failTLS(err error) {
 	c.w.stats.tlsFailed.Add(1)
+	if e, ok := errors.AsType[*tlsstack.Error](err); ok && e.Origin == tlsstack.Peer && e.Alert == wire.AlertECHRequired {
+		c.w.stats.echRequired.Add(1)
+	}
 	c.logTLS(err)
 	c.leaveGeneration()
 	c.dropExchange()

@@ -33,6 +33,7 @@ func (s *server) control(ctx context.Context, o Options) {
 			keys.seen()
 		case <-o.Reopen:
 			s.reopenLogs()
+			s.logCounters()
 		case <-o.Upgrade:
 			s.upgrade(ctx)
 		case <-s.certsChanged:
@@ -44,6 +45,7 @@ func (s *server) control(ctx context.Context, o Options) {
 			if keys.changed() {
 				s.reload("ECH keys changed", partKeys)
 			}
+			s.watchECH()
 		case <-rotate.C:
 			s.rotateTickets()
 		}
@@ -65,6 +67,9 @@ func (s *server) replace(why string, next *generation, err error) error {
 		return err
 	}
 	s.reloads.Add(1)
+	if !sameKeys(s.current().tls.ECH, next.tls.ECH) {
+		s.echWatch.keysChanged(time.Now(), s.echCounts())
+	}
 	s.swap(next)
 	s.log.Printf("reload (%s): generation %d is in service", why, next.number)
 	return nil

@@ -76,6 +76,7 @@ type server struct {
 	files         []socketFile     // of unix sockets, to be removed at the end
 	succeeded     bool             // a successor serves
 
+	echWatch     echWatch                           // of control
 	certWatch    *certstore.Watcher                 // nil: there are no certificates
 	certsSeen    atomic.Pointer[certstore.Snapshot] // by the watcher, last
 	certsChanged chan struct{}                      // certsSeen has something new
@@ -179,6 +180,7 @@ func (s *server) run(ctx context.Context, o Options, places []*place) error {
 	if e := gather(ended, s.cfg.Workers); err == nil {
 		err = e
 	}
+	s.logCounters()
 	if s.leave != nil {
 		s.leave()
 		s.background.Wait()

@@ -19,6 +19,7 @@ type stats struct {
 	echRejected    atomic.Int64
 	echGrease      atomic.Int64
 	echNone        atomic.Int64
+	echRequired    atomic.Int64 // alerts of clients whose ECH was rejected: they come again
 	relayed        atomic.Int64 // connections passed on
 	split          atomic.Int64 // of those, opened hellos that went to a hidden origin
 	relayFailed    atomic.Int64 // of those, the target was not reached
