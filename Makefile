@@ -1,7 +1,7 @@
 # make build          bin/edge
 # make run            build, pack the example site, serve it with a development certificate and ECH keys
 # make test           every test
-# make test-browser   the example site in headless Chromium
+# make test-browser   the example site in headless Chromium, and ECH in Chromium and Firefox
 # make fuzz           each fuzz target for FUZZTIME
 # make bench          Go benchmarks; with HARNESS=path/to/bench.py, edge beside other servers
 # make lint           formatting, vet, the rules of the house
@@ -45,6 +45,7 @@ test:
 test-browser: build
 	mkdir -p $(STATE)
 	tools/browser/browser.sh $(STATE)/browser.png
+	tools/browser/ech.sh
 
 fuzz:
 	tools/fuzz/fuzz.sh $(FUZZTIME)

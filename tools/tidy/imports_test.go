@@ -85,7 +85,7 @@ const importRules = `
 	< edge/reactor/uring/echobench;
 
 	NONE
-	< tools/tidy, tools/bench/looper;
+	< tools/tidy, tools/bench/looper, tools/doh;
 
 	tlsstack/..., ech, certstore
 	< tools/bogoshim;
