@@ -92,6 +92,16 @@ const importRules = `
 
 	bpfvm/...
 	< tools/bpfasm;
+
+	NONE
+	< tools/soak/websocket;
+
+	# Traffic for a proxy, which it looks at from outside alone.
+	tools/soak/websocket
+	< tools/soak/traffic;
+
+	tools/soak/traffic
+	< tools/soak;
 `
 
 // testRules is what tests may import beyond importRules.
@@ -106,6 +116,10 @@ const testRules = `
 
 	edge/reactor/reactortest
 	< edge/reactor/uring, edge/reactor/epoll;
+
+	# The whole program, with traffic through it.
+	tools/soak/traffic, tools/soak/websocket
+	< edge;
 `
 
 type rule struct{ may, who []string }
