@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,6 +61,10 @@ type Config struct {
 	ProxyCA       string   // PEM authorities that https applications are verified against; empty: the machine's
 	ProxyCert     string   // PEM certificate and key that applications are shown; empty: none
 	RewriteHost   bool     // applications see their own name in Host, not the client's
+
+	Compress         []string // content codings that answers are compressed with, the best first; none: they are not
+	CompressTypes    []string // media types of such answers
+	CompressMinBytes int64    // what is known to be shorter goes as it is
 
 	Scripts   []string // programs: objects or C, in this order
 	ScriptDir string   // more programs, by name; empty: none
@@ -127,7 +132,11 @@ func New() *Config {
 		Reactor:    ReactorAuto,
 		ClientAuth: ClientAuthNone,
 
-		Balance:   BalanceRoundRobin,
+		Balance: BalanceRoundRobin,
+
+		CompressTypes:    slices.Clone(compressTypes),
+		CompressMinBytes: compressMinBytes,
+
 		AccessLog: "off",
 
 		LogInnerName: true,
@@ -166,6 +175,9 @@ func (c *Config) Check() error {
 	case c.Balance == BalanceRoundRobin, c.Balance == BalanceLeast, c.Balance == BalanceHash:
 	default:
 		return fmt.Errorf("--proxy-balance %q: give %s, %s, %s or %sFIELD", c.Balance, BalanceRoundRobin, BalanceLeast, BalanceHash, BalanceHashField)
+	}
+	if err := c.checkCompress(); err != nil {
+		return err
 	}
 	if c.Workers < 1 || c.Workers > workersMax {
 		return fmt.Errorf("--workers %d: give a number from 1 to %d", c.Workers, workersMax)

@@ -17,6 +17,7 @@ func (c *Config) Flags() []Group {
 		{"Certificates", c.certificateFlags()},
 		{"Encrypted ClientHello and relay", c.echFlags()},
 		{"Applications", c.proxyFlags()},
+		{"Compression", c.compressFlags()},
 		{"Programs", c.scriptFlags()},
 		{"Process", c.processFlags()},
 		{"Logs", c.logFlags()},
@@ -81,6 +82,15 @@ func (c *Config) proxyFlags() *pflag.FlagSet {
 	fs.BoolVar(&c.RewriteHost, "proxy-rewrite-host", c.RewriteHost, "send applications the host of their URL in place of the client's")
 	fs.BoolVar(&c.ProxyProtocol, "proxy-protocol", c.ProxyProtocol, "connections from --trust begin with a PROXY header, v1 or v2, that names the client (to applications: #proxy-protocol=v2)")
 	fs.StringArrayVar(&c.Trust, "trust", c.Trust, "believe X-Forwarded-* from this address, prefix or unix; may be repeated")
+	return fs
+}
+
+func (c *Config) compressFlags() *pflag.FlagSet {
+	fs := newSet("compression")
+	fs.Var(&listValue{to: &c.Compress, kind: "CODING[,CODING]"}, "compress", "compress answers that are not: zstd,br,gzip or some of them, the best first (default: none)")
+	fs.Var(&listValue{to: &c.CompressTypes, kind: "TYPE[,TYPE]"}, "compress-types", "of these types, in place of the usual ones: text/html, text/*, +json, separated by commas")
+	fs.Var((*sizeValue)(&c.CompressMinBytes), "compress-min-bytes", "unless they are known to be shorter")
+	fs.Lookup("compress-types").DefValue = "" // too long to print: README has it
 	return fs
 }
 

@@ -25,6 +25,7 @@ type Limits struct {
 
 	BufferBytes int64 // memory that the kernel reads and writes, for each worker
 	CacheBytes  int64 // file contents kept in memory, for the process
+	Compressed  int   // answers of one worker that are being compressed
 }
 
 // Timeouts are the longest an honest peer may take. A connection that passes
@@ -119,6 +120,11 @@ var limitRows = []limitRow{
 	// offset, which the kernel caches anyway: this saves the copy, no more.
 	{"cache-bytes", func(l *Limits) any { return &l.CacheBytes }, true, 0, 64 * gb, 32 * mb,
 		"most memory for small files kept ready; 0 for none"},
+
+	// Each takes about 1 MB while it lasts, and event streams last. What comes on
+	// top is not refused: it goes out as it is.
+	{"max-compressed", func(l *Limits) any { return &l.Compressed }, false, 1, 64 * kb, 64,
+		"most answers of one worker that are compressed at once, at 1 MB each; the others go as they are"},
 }
 
 // timeoutRow is one deadline. A zero is only legal where most deployments would

@@ -224,3 +224,47 @@ func (v *modeValue) Set(s string) error {
 }
 
 func (*modeValue) Type() string { return "MODE" }
+
+// sizeValue is a number of bytes.
+type sizeValue int64
+
+func (v *sizeValue) String() string { return formatSize(int64(*v)) }
+
+func (v *sizeValue) Set(s string) (err error) {
+	n, err := parseSize(s)
+	if err == nil {
+		*v = sizeValue(n)
+	}
+	return err
+}
+
+func (*sizeValue) Type() string { return "SIZE" }
+
+// listValue is a list with commas: the first one given replaces the default, the
+// others are added.
+type listValue struct {
+	to    *[]string
+	kind  string
+	given bool
+}
+
+func (v *listValue) String() string {
+	if v.to == nil { // pflag asks a zero value for its default
+		return ""
+	}
+	return strings.Join(*v.to, ",")
+}
+
+func (v *listValue) Set(s string) error {
+	if !v.given {
+		*v.to, v.given = nil, true
+	}
+	for item := range strings.SplitSeq(s, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			*v.to = append(*v.to, item)
+		}
+	}
+	return nil
+}
+
+func (v *listValue) Type() string { return v.kind }

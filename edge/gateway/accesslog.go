@@ -209,7 +209,9 @@ func (w *worker) Fired(tag uint64) {
 	case tagLog:
 		w.access.due = false
 		w.access.flush()
-	case tagPrograms: // TurnEnd goes on with them
+	case tagTrim:
+		w.trimCoders()
+	case tagPrograms, tagCoders: // TurnEnd goes on with them
 	}
 }
 
@@ -220,6 +222,8 @@ const (
 	tagDrain
 	tagLog
 	tagPrograms
+	tagCoders
+	tagTrim
 )
 
 var _ reactor.Handler = (*worker)(nil)

@@ -23,6 +23,9 @@ type exchange struct {
 
 	proxied
 
+	coder  *coder // compresses the answer; nil: it goes as it is
+	judged bool   // whether it is compressed is decided
+
 	run      *programRun // of its programs; nil: none has run yet
 	deciding bool        // they wait for their next slice
 	amended  bool        // those of edge/response are through
@@ -70,6 +73,7 @@ func (w *worker) endExchange(c *conn, x *exchange) {
 	if x.run != nil {
 		w.endRun(x.run)
 	}
+	w.dropCoder(x)
 	w.leave(x.gen)
 	req, resp := x.req, x.resp
 	req.Reset()

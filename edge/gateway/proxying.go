@@ -57,6 +57,9 @@ func (w *worker) routeOf(req *httpmsg.Request) *upstreams {
 func (c *conn) startProxy(x *exchange, to *upstreams, head []byte) {
 	c.keepHead(x, head)
 	x.proxied = proxied{routes: to, last: !x.req.KeepAlive} // the forwarder sets it for the upstream
+	if c.w.compress != nil {
+		c.w.compress.compressRequest(&x.req)
+	}
 	if err := c.w.forwarder.Request(&x.req, c.front(x)); err != nil {
 		x.routes = nil
 		c.refuse(x, err)
@@ -187,6 +190,7 @@ func (c *conn) upstreamFailed(x *exchange, f proxy.Failure) {
 		return
 	}
 	x.routes = nil
+	c.w.dropCoder(x)
 	c.failurePage(x, f.Status())
 	x.resp.NoBody = x.isHead()
 	if !x.bodyEnd || x.last || c.w.draining {
@@ -327,6 +331,10 @@ func (c *conn) putStream(x *exchange, data []byte) {
 
 // endStream ends the body of an answer.
 func (c *conn) endStream(x *exchange, trailer *httpmsg.Header) {
+	if x.coder != nil {
+		c.endCodedStream(x, trailer)
+		return
+	}
 	if x.chunked && !x.resp.NoBody {
 		c.w.scratch = http1.AppendLastChunk(c.w.scratch[:0], trailer)
 		if !c.room(c.wireSize(len(c.w.scratch))) {
@@ -346,8 +354,12 @@ func (c *conn) streamed() {
 		return
 	}
 	for len(c.out) >= sendAtOnceLeast && c.sending == nil && c.sendAtOnce() {
-		if x := c.x; x != nil && x.up != nil && x.up.paused {
-			x.up.pump() // no Send will say that there is room again
+		switch x := c.x; { // no Send will say that there is room again
+		case x == nil:
+		case x.coder != nil:
+			c.pumpCoded(x)
+		case x.up != nil && x.up.paused:
+			x.up.pump()
 		}
 	}
 	if c.stage != stageOpen {
@@ -361,8 +373,10 @@ func (c *conn) streamed() {
 
 // pumpUpstream goes on with an answer that waited for room.
 func (c *conn) pumpUpstream() {
-	x := c.x
-	if x.up != nil {
+	switch x := c.x; {
+	case x.coder != nil:
+		c.pumpCoded(x)
+	case x.up != nil:
 		x.up.pump()
 	}
 	c.streamed()

@@ -152,6 +152,9 @@ func (c *conn) answerWhole(x *exchange) {
 		return
 	}
 	x.resp.NoBody = x.resp.NoBody || x.isHead()
+	if c.w.compress != nil {
+		c.compressAnswer(x)
+	}
 	if !x.bodyEnd {
 		c.dropBody(x)
 	}
@@ -189,6 +192,7 @@ func (c *conn) refuse(x *exchange, err error) {
 		return
 	}
 	x.bodyEnd = true
+	c.w.dropCoder(x)
 	errorPageFor(&x.resp, status, reason)
 	x.resp.NoBody = x.isHead()
 	x.resp.Close = true

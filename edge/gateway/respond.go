@@ -16,7 +16,7 @@ func (c *conn) produce() {
 		done := c.put(c.x)
 		c.w.markDirty(c)
 		sent := false
-		if len(c.out) >= sendAtOnceLeast && c.sending == nil && !c.filling {
+		if len(c.out) >= sendAtOnceLeast && c.sending == nil && !c.filling && c.stage == stageOpen {
 			sent = c.sendAtOnce()
 		}
 		if done {
@@ -83,7 +83,7 @@ func (c *conn) putHead(x *exchange) bool {
 	r := c.beginRecord()
 	start := len(c.out)
 	c.out = c.appendHead(c.out, x)
-	if x.resp.Bytes != nil && !x.resp.NoBody {
+	if x.resp.Bytes != nil && !x.resp.NoBody && x.coder == nil {
 		n := min(len(x.resp.Bytes), c.recordMax()-(len(c.out)-start), cap(c.out)-len(c.out)-c.overhead())
 		c.out = append(c.out, x.resp.Bytes[:n]...)
 		x.advance(n)
@@ -152,6 +152,8 @@ func (c *conn) putBody(x *exchange) bool {
 	switch {
 	case x.resp.NoBody:
 		return true
+	case x.coder != nil:
+		return c.putCoded(x)
 	case len(x.resp.Parts) > 0:
 		return c.putParts(x)
 	case x.resp.Bytes != nil:
@@ -234,6 +236,10 @@ func (c *conn) fileRead(n int, err error) {
 		c.cutShort(x, reason)
 		return
 	}
+	if x.coder != nil {
+		c.codedRead(x, n)
+		return
+	}
 	if x.resp.Entry >= 0 {
 		c.keepFill(x, n)
 	}
@@ -259,13 +265,18 @@ func (c *conn) cutShort(x *exchange, reason string) {
 // keepFill collects what was read, before it is sealed in place, of a file that
 // the site wants to keep in memory.
 func (c *conn) keepFill(x *exchange, n int) {
-	if x.keep == nil {
-		x.keep = make([]byte, 0, x.resp.ContentLength)
-	}
 	for _, s := range c.slots(c.fill.start, n) {
-		x.keep = append(x.keep, s[:cap(s)]...)
+		c.keepPiece(x, s[:cap(s)], x.resp.ContentLength)
 	}
-	if int64(len(x.keep)) == x.resp.ContentLength {
+}
+
+// keepPiece collects a piece of a file of that length, and gives the site all of it.
+func (c *conn) keepPiece(x *exchange, p []byte, length int64) {
+	if x.keep == nil {
+		x.keep = make([]byte, 0, length)
+	}
+	x.keep = append(x.keep, p...)
+	if int64(len(x.keep)) == length {
 		x.gen.site.Keep(x.resp.Entry, x.keep)
 		x.keep = nil
 	}

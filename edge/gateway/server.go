@@ -19,6 +19,7 @@ import (
 	"edge/edge/service"
 	"edge/proxy"
 	"edge/proxy/bridge"
+	"edge/proxy/coding"
 	"edge/proxy/http1"
 	"edge/proxy/resolve"
 	"edge/tlsstack"
@@ -64,6 +65,7 @@ type server struct {
 	bridges    map[proxy.Target]*bridge.Bridge // to https targets, by bridgeKey
 	addresses  []netip.AddrPort                // that we listen on
 	loops      loopGuard
+	coding     *coding.Policy // of --compress; nil: answers go as they are
 	builtIn    []ProgramFile  // programs beside those of the configuration
 	maps       bpfvm.MapStore // that programs share, kept over reloads
 	bans       bans
@@ -100,6 +102,9 @@ func Serve(ctx context.Context, o Options) error {
 	s.resolver = resolve.New(background, resolve.System("/etc/hosts", "/etc/resolv.conf"), func(line string) { s.log.Printf("%s", line) })
 	defer s.endBridges()
 	if err := s.setUpProxy(); err != nil {
+		return err
+	}
+	if err := s.setUpCompress(); err != nil {
 		return err
 	}
 	if err := s.setUpSplit(); err != nil {

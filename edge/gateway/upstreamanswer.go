@@ -116,9 +116,12 @@ func (u *upstream) gotFinal(b []byte, n int) int {
 	if !x.bodyEnd {
 		x.resp.Close = true // a tunnel, or answered before the request was read
 	}
-	if x.gen.programs != nil {
-		if !c.amendStream(x) {
+	if x.gen.programs != nil || u.w.compress != nil {
+		if x.gen.programs != nil && !c.amendStream(x) {
 			return n
+		}
+		if u.w.compress != nil {
+			c.compressAnswer(x)
 		}
 		if head = headBytes(&x.resp); !c.room(c.wireSize(head)) {
 			c.holdHead(x)
@@ -126,7 +129,7 @@ func (u *upstream) gotFinal(b []byte, n int) int {
 		}
 	}
 	var data []byte
-	if fit := c.besideHead(head); u.head.Body == httpmsg.BodyLength && fit > 0 {
+	if fit := c.besideHead(head); u.head.Body == httpmsg.BodyLength && fit > 0 && x.coder == nil {
 		var taken int
 		data, taken, _, _ = u.body.Next(b[n:min(len(b), n+fit)])
 		n += taken
@@ -146,6 +149,9 @@ func (u *upstream) putHeldHead() bool {
 		return false
 	}
 	c.takeTLSOutput()
+	if u.w.compress != nil {
+		c.compressAnswer(x)
+	}
 	head := headBytes(&x.resp)
 	if !c.room(c.wireSize(head)) {
 		return false
@@ -170,7 +176,12 @@ func (u *upstream) takeBody(b []byte) int {
 	if u.x.headHeld {
 		return 0
 	}
-	max := u.c.streamRoom(u.x, len(b), u.body.Remaining())
+	coder, max := u.x.coder, 0
+	if coder != nil {
+		max = u.c.codingRoom(u.x, len(b))
+	} else {
+		max = u.c.streamRoom(u.x, len(b), u.body.Remaining())
+	}
 	if max <= 0 {
 		return 0
 	}
@@ -193,8 +204,16 @@ func (u *upstream) takeBody(b []byte) int {
 		}
 		return len(src) - before
 	}
-	if len(data) > 0 {
+	switch {
+	case len(data) == 0:
+	case coder == nil:
 		u.c.putStream(u.x, data)
+	default:
+		coder.spend(len(data))
+		if !coder.code(data) {
+			u.fail(proxy.BadBody)
+			return len(b)
+		}
 	}
 	if done {
 		u.w.forwarder.Trailer(&u.body.Trailer, false)

@@ -44,6 +44,8 @@ type worker struct {
 	certText  []byte      // scratch
 	dirtyUps  []*upstream // have bytes to send at the end of the turn
 
+	compress *compressor // nil: answers go as they are
+
 	gen *localGen // the current generation
 
 	exchanges []*exchange // to use again, at most idleConnsMax
@@ -111,6 +113,7 @@ func newWorker(s *server, index int, r reactor.Reactor) *worker {
 	w.relayKeptMax = recvBuffers / relayShare
 	w.relayReserve = r.Buffers().Available() / relayShare
 	w.routes = newUpstreams(s)
+	w.compress = newCompressor(s)
 	w.inputReserve = max(r.Buffers().Available()/inputShare, outBytesMax)
 	io.ReadFull(s.rand, w.idPrefix[:]) // fails only where nothing else works either
 	s.current().take()
@@ -237,6 +240,9 @@ func (w *worker) TurnEnd() {
 	w.flush()
 	if len(w.waiting) > 0 {
 		w.runWaiting()
+		w.flush()
+	}
+	if w.compress != nil && w.runCoders() {
 		w.flush()
 	}
 	w.slices = 0

@@ -19,9 +19,10 @@ const (
 	// is some 2 %, and it would cost its size twice.
 	windowBytes = 64 << 10
 
-	// outputBytesMax is the most coded bytes that one call leaves behind: a block
-	// that was waiting, a piece, and what stored bytes cost beside themselves.
-	outputBytesMax = windowBytes + PieceBytesMax + 1<<10
+	// outputBytesMax is the most coded bytes that wait: what a Write left, a block
+	// and a piece at most, what a Close adds, a block, and what stored bytes cost
+	// beside themselves.
+	outputBytesMax = 2*windowBytes + PieceBytesMax + 1<<10
 
 	// EncoderBytesMax is more memory than an Encoder ever takes: tables, window and
 	// output. Most have about 1 MB.
@@ -106,6 +107,14 @@ func newGzip() coder {
 		panic("BUG: gzip: " + err.Error())
 	}
 	return z
+}
+
+// Cost is how much a byte costs, in bytes of the cheapest coding.
+func (e *Encoder) Cost() int {
+	if e.coding == httpmsg.Brotli {
+		return 2
+	}
+	return 1
 }
 
 // start makes e ready for another body.

@@ -73,19 +73,26 @@ func (p *Policy) Judge(req *httpmsg.Request, resp *httpmsg.Response) (Verdict, h
 	if resp.ContentLength > 0 && resp.ContentLength < p.least {
 		return Leave, 0
 	}
-	if req.Major == 1 && req.Minor == 0 || !mayTransform(&req.Header) {
-		return Vary, 0 // HTTP/1.0 would have to be closed for each
-	}
-	if c, ok := p.choose(&req.Header); ok {
+	if c, ok := p.choose(req); ok {
 		return Code, c
 	}
 	return Vary, 0
 }
 
+// Accepts says that answers to req may be coded.
+func (p *Policy) Accepts(req *httpmsg.Request) bool {
+	_, ok := p.choose(req)
+	return ok
+}
+
 // choose finds the coding that the client likes best; of equals ours. Where it
-// likes the bytes as they are better, there is none.
-func (p *Policy) choose(h *httpmsg.Header) (best httpmsg.Coding, ok bool) {
-	a := httpmsg.ParseAcceptEncoding(h)
+// likes the bytes as they are better, there is none, nor for HTTP/1.0, whose
+// connection would have to end with each coded body.
+func (p *Policy) choose(req *httpmsg.Request) (best httpmsg.Coding, ok bool) {
+	if req.Major == 1 && req.Minor == 0 || !mayTransform(&req.Header) {
+		return 0, false
+	}
+	a := httpmsg.ParseAcceptEncoding(&req.Header)
 	weight := max(1, a.Identity)
 	for _, c := range p.codings {
 		if q := a.Weight(c); q > weight || q == weight && !ok {
