@@ -75,7 +75,7 @@ func (c *conn) passTo(to *relayTarget, front *split.Front) bool {
 	r.hello = keyOf(c.tls.OuterHello())
 	r.facts.take(c, front != nil)
 	c.relay = r
-	ok := r.giveHeader(w.localOf(c.sock)) && (front == nil || r.giveInner(c.tls.Hello().Raw))
+	ok := r.giveHeader(c.sock) && (front == nil || r.giveInner(c.tls.Hello().Raw))
 	c.leaveGeneration()
 	c.tls.Release()
 	c.stage = stageRelayed

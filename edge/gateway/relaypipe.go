@@ -100,10 +100,11 @@ func (w *worker) relaysHoldMuch() bool {
 }
 
 // giveHeader puts a PROXY header in front, if the target wants one.
-func (r *relayed) giveHeader(local netip.AddrPort) bool {
+func (r *relayed) giveHeader(client reactor.Sock) bool {
 	if !r.to.proxyProtocol {
 		return true
 	}
+	local := r.w.localOf(client)
 	return r.w.copyOn(&r.sides[sideTarget].into, proxyproto.AppendV2(r.w.scratch[:0], r.peer, local, nil), 0)
 }
 
