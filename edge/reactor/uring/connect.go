@@ -83,6 +83,7 @@ func (r *Reactor) close(sl *slot) {
 	r.dropHeld(sl)
 	r.Wheel.Forget(sl.Sock)
 	sl.Pending++
+	r.gather.atOnce++
 	*r.entry() = sqe{OpCode: giouring.OpClose, Fd: c.fd, UserData: userData(sl.Sock, opClose)}
 	c.fd = -1
 }

@@ -56,7 +56,7 @@ func (r *Reactor) enter() error {
 	if head != tail || len(r.resumed) > 0 || len(r.backlog) > 0 || r.Wheel.Ready() {
 		errno = r.ring.poll()
 	} else {
-		errno = r.ring.wait(r.batch)
+		errno = r.ring.wait(r.gather.next(r.Read().Sub(r.Now())))
 	}
 	switch errno {
 	case 0, syscall.EINTR, syscall.ETIME:
@@ -92,7 +92,7 @@ func (r *Reactor) turn() {
 	r.Turn()
 	r.Wheel.BeginTurn()
 	head, tail := r.ring.ready()
-	r.batch = int(tail - head)
+	r.gather.came(int(tail - head))
 	for ; head != tail; head++ {
 		e := r.ring.at(head)
 		r.complete(e.UserData, e.Res, e.Flags)

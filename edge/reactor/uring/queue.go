@@ -5,6 +5,7 @@ package uring
 import (
 	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"github.com/pawelgaczynski/giouring"
@@ -54,43 +55,23 @@ func (r *ring) poll() syscall.Errno {
 	return errno
 }
 
-// wait submits and sleeps until there is a completion, or as many as gather says.
-// The scheduler is told, so that the collector and other goroutines do not wait
-// for us.
-func (r *ring) wait(last int) syscall.Errno {
-	n := gather(last)
+// wait submits and sleeps until there are n completions, or one once atMost is
+// over. The scheduler is told, so that the collector and other goroutines do not
+// wait for us.
+func (r *ring) wait(n int, atMost time.Duration) syscall.Errno {
 	if n == 1 || !r.canGather {
 		_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, r.enterFD, r.flush(), 1,
 			r.enterFlags|uintptr(giouring.EnterGetEvents), 0, 0)
 		return errno
 	}
-	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, r.enterFD, r.flush(), n,
+	r.gathering.minWaitUsec = uint32(atMost / time.Microsecond)
+	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, r.enterFD, r.flush(), uintptr(n),
 		r.enterFlags|uintptr(giouring.EnterGetEvents|giouring.EnterExtArg),
 		uintptr(unsafe.Pointer(&r.gathering)), unsafe.Sizeof(r.gathering))
 	return errno
 }
 
-// gather is for how many completions a wait goes on, for gatherTime at most: a
-// worker that is woken for every packet spends as much on waking as on answering
-// a small request. It asks for twice what the last turn had, so that batches grow
-// for as long as that much comes in the time; one that had next to nothing to do
-// wakes for the first.
-//
-// Measured with echobench, plain requests on one core: 9.2 to 8.1 µs of CPU each
-// at 100 connections, 16.6 to 12.4 at 10.
-func gather(last int) uintptr {
-	if last <= 2 {
-		return 1
-	}
-	return uintptr(min(2*last, gatherMax))
-}
-
-const (
-	gatherMax  = 64
-	gatherTime = 50 // µs; the wait after that is for one completion
-
-	featMinTimeout = 1 << 15 // IORING_FEAT_MIN_TIMEOUT (6.12)
-)
+const featMinTimeout = 1 << 15 // IORING_FEAT_MIN_TIMEOUT (6.12)
 
 // getEventsArg is the kernel's struct io_uring_getevents_arg; the library's has
 // a pad where newer kernels (6.12) have the least time to wait.

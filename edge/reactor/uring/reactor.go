@@ -49,7 +49,7 @@ type Reactor struct {
 	slots reactor.Slots[conn]
 
 	enabled bool
-	batch   int // completions of the last turn
+	gather  gatherer
 
 	resumed []reactor.Sock // to be delivered what they missed
 	starved []reactor.Sock // to be armed when there are buffers, first come first served

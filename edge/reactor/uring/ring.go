@@ -114,7 +114,6 @@ func mapped(lib *giouring.Ring, flags uint32) *ring {
 		enterFD: uintptr(lib.RingFd()),
 
 		canGather: l.FieldByName("features").Uint()&featMinTimeout != 0,
-		gathering: getEventsArg{minWaitUsec: gatherTime},
 	}
 }
 

@@ -72,6 +72,7 @@ func (r *Reactor) TrySend(s reactor.Sock, b []byte) int {
 func (r *Reactor) armSend(sl *slot) {
 	c := &sl.Op
 	sl.Pending++
+	r.gather.atOnce++
 	e := sqe{OpCode: giouring.OpSend, Fd: c.fd, OpcodeFlags: unix.MSG_WAITALL | unix.MSG_NOSIGNAL,
 		UserData: userData(sl.Sock, opSend)}
 	if c.vectored {
@@ -147,6 +148,7 @@ func (r *Reactor) ReadFile(s reactor.Sock, file int, bufs [][]byte, offset int64
 	reactor.CheckFileBuffers(bufs)
 	sl.Op.reading = true
 	sl.Pending++
+	r.gather.atOnce++
 	e := sqe{OpCode: giouring.OpRead, Fd: int32(file), Off: uint64(offset), UserData: userData(sl.Sock, opRead)}
 	if len(bufs) == 1 {
 		e.Addr, e.Len = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(bufs[0])))), uint32(len(bufs[0]))
