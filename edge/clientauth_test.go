@@ -14,8 +14,10 @@ import (
 	"encoding/pem"
 	"io"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -207,6 +209,37 @@ func TestClientCertificateFacts(t *testing.T) {
 }
 
 // The authorities are part of a reload: with other ones, who came before is asked
+// Programs are given what a client's certificate says.
+func TestProgramsSeeClientCertificates(t *testing.T) {
+	ours := newAuthority(t, "ours")
+	caFile := filepath.Join(t.TempDir(), "ca.pem")
+	writeFile(t, caFile, ours.pem)
+	in := serveDev(t, "--client-auth", "request", "--client-ca", caFile, "--script", "../testvectors/bpf/scripts/client.o", site(t))
+	client := ours.issue(func(c *x509.Certificate) {
+		c.DNSNames, c.EmailAddresses = []string{"a.example", "b.example"}, []string{"a@b.example"}
+		c.IPAddresses = []net.IP{net.IPv4(192, 0, 2, 1).To4(), net.ParseIP("2001:db8::1")}
+		c.URIs = []*url.URL{{Scheme: "spiffe", Host: "a", Path: "/b"}}
+	})
+	sum := sha256.Sum256(client.Leaf.Raw)
+	for _, c := range []struct {
+		shown *tls.Certificate
+		want  string
+	}{
+		{client, `subject=CN=\C3\84nna\, \"A\",O=Example` + "\nissuer=CN=ours\nsha256=" + hex.EncodeToString(sum[:]) +
+			"\nDNS:a.example DNS:b.example email:a@b.example IP:192.0.2.1 IP:2001:db8::1 URI:spiffe://a/b "},
+		{nil, "subject=none\nissuer=none\nsha256=none\n"},
+	} {
+		conn, err := in.handshake(in.withClient(c.shown), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, body, err := get(conn, "/client"); err != nil || string(body) != c.want {
+			t.Errorf("the program saw %q, %v\nwant %q", body, err, c.want)
+		}
+		conn.Close()
+	}
+}
+
 // again, and a file that cannot be read changes nothing.
 func TestClientAuthoritiesAreReloaded(t *testing.T) {
 	first, second := newAuthority(t, "first"), newAuthority(t, "second")

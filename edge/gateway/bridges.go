@@ -19,26 +19,43 @@ func (s *server) startBridges() error {
 	if err != nil {
 		return err
 	}
+	s.bridgeTo = options
 	for _, r := range s.routes {
 		for i := range r.Targets {
-			t := &r.Targets[i]
-			key := bridgeKey(t)
-			if !t.TLS || s.bridges[key] != nil {
-				continue
-			}
-			o := options
-			o.Name, o.ServerName, o.Insecure = key.String(), t.VerifyName(), t.Insecure
-			if o.Insecure {
-				s.log.Printf("--proxy %s: the certificate there is not verified: whoever is on the way can read and change everything", t)
-			}
-			b, err := bridge.New(o)
-			if err != nil {
+			if err := s.startBridge("--proxy", &r.Targets[i]); err != nil {
 				return err
 			}
-			s.bridges[key] = b
 		}
 	}
 	return nil
+}
+
+// startBridge makes a way to t, if it is an https target without one. by is where t
+// was named.
+func (s *server) startBridge(by string, t *proxy.Target) error {
+	s.bridgesMu.Lock()
+	defer s.bridgesMu.Unlock()
+	key := bridgeKey(t)
+	if !t.TLS || s.bridges[key] != nil {
+		return nil
+	}
+	o := s.bridgeTo
+	o.Name, o.ServerName, o.Insecure = key.String(), t.VerifyName(), t.Insecure
+	if o.Insecure {
+		s.log.Printf("%s %s: the certificate there is not verified: whoever is on the way can read and change everything", by, t)
+	}
+	b, err := bridge.New(o)
+	if err == nil {
+		s.bridges[key] = b
+	}
+	return err
+}
+
+// bridgeName is the socket of the way to t.
+func (s *server) bridgeName(t *proxy.Target) string {
+	s.bridgesMu.Lock()
+	defer s.bridgesMu.Unlock()
+	return s.bridges[bridgeKey(t)].Name()
 }
 
 func (s *server) bridgeOptions() (o bridge.Options, err error) {

@@ -16,6 +16,7 @@ import (
 // for.
 type clientFacts struct {
 	subject []byte // RFC 4514, in printable ASCII; empty when too long to pass on
+	issuer  []byte // the same
 	digest  []byte // SHA-256 of the certificate, in hexadecimal
 }
 
@@ -35,7 +36,11 @@ func (c *conn) clientFacts() *clientFacts {
 
 func factsOf(leaf *x509.Certificate) *clientFacts {
 	sum := sha256.Sum256(leaf.Raw)
-	return &clientFacts{subject: appendSubject(nil, leaf.RawSubject), digest: hex.AppendEncode(nil, sum[:])}
+	return &clientFacts{
+		subject: appendSubject(nil, leaf.RawSubject),
+		issuer:  appendSubject(nil, leaf.RawIssuer),
+		digest:  hex.AppendEncode(nil, sum[:]),
+	}
 }
 
 // appendSubject appends a distinguished name as RFC 4514 writes it, every relative

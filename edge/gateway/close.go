@@ -68,6 +68,8 @@ func (c *conn) peerClosed() {
 		c.finish()
 	} else if c.x.tunnel {
 		c.endTunnelInput()
+	} else if c.x.holding {
+		c.abort() // truncated: the rest of the body will not come
 	}
 }
 
@@ -106,7 +108,7 @@ func (c *conn) inputEnded(err error) {
 		c.close()
 	case c.stage == stageOpen && c.x != nil && c.x.tunnel && c.x.up != nil:
 		c.endTunnelInput()
-	case c.stage == stageOpen && c.x != nil && !c.x.bodyEnd && (c.on.tls && !c.peerEnded || c.x.routes != nil):
+	case c.stage == stageOpen && c.x != nil && !c.x.bodyEnd && (c.on.tls && !c.peerEnded || c.x.routes != nil || c.x.holding):
 		c.abort() // truncated: the request must not pass for a whole one
 	case c.stage == stageOpen && c.on.tls && c.x != nil && c.x.routes != nil:
 		c.close() // the client is gone: nobody waits for the upstream's answer

@@ -21,6 +21,7 @@ type exchange struct {
 	at       int64  // body bytes put out, of the whole or of the part
 	keep     []byte // what was read so far of a file that the site wants to keep
 
+	heldBody
 	proxied
 
 	coder  *coder // compresses the answer; nil: it goes as it is
@@ -41,7 +42,7 @@ type exchange struct {
 // wantsBody says whether the request body is wanted now.
 func (x *exchange) wantsBody() bool {
 	if x.deciding {
-		return false
+		return x.holding && !x.bodyEnd
 	}
 	if x.routes != nil && !x.streamEnd {
 		return !x.bodyEnd && x.up != nil && x.up.open && len(x.up.out) < upstreamOutMax
@@ -74,6 +75,9 @@ func (w *worker) endExchange(c *conn, x *exchange) {
 		w.endRun(x.run)
 	}
 	w.dropCoder(x)
+	if x.held != nil {
+		w.r.Buffers().Put(x.held)
+	}
 	w.leave(x.gen)
 	req, resp := x.req, x.resp
 	req.Reset()

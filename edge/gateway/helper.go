@@ -16,7 +16,9 @@ import (
 //	helpervalues.go    the key-value map
 //	helperpeer.go      the connection and TLS
 //	helperhello.go     the ClientHello and verdicts
+//	helperclient.go    the client's certificate
 //	helperrequest.go   the request
+//	helperproxy.go     its body, and applications
 //	helperanswer.go    the answer
 //
 // Each runs on the worker's thread between two instructions of the program. None
@@ -38,6 +40,11 @@ var programHelpers = append(bpfvm.MapHelpers(),
 	bpfvm.HelperSpec{Number: 1113, Name: "edge_tls_ja4", Func: helpJA4},
 	bpfvm.HelperSpec{Number: 1114, Name: "edge_tls_ja4_inner", Func: helpJA4Inner},
 
+	bpfvm.HelperSpec{Number: 1120, Name: "edge_client_subject", Func: helpClientSubject},
+	bpfvm.HelperSpec{Number: 1121, Name: "edge_client_issuer", Func: helpClientIssuer},
+	bpfvm.HelperSpec{Number: 1122, Name: "edge_client_sha256", Func: helpClientDigest},
+	bpfvm.HelperSpec{Number: 1123, Name: "edge_client_name", Func: helpClientName},
+
 	bpfvm.HelperSpec{Number: 1200, Name: "edge_hello_alpn", Func: helpHelloALPN},
 	bpfvm.HelperSpec{Number: 1210, Name: "edge_hello_relay", Func: helpHelloRelay},
 	bpfvm.HelperSpec{Number: 1211, Name: "edge_hello_refuse", Func: helpHelloRefuse},
@@ -50,8 +57,11 @@ var programHelpers = append(bpfvm.MapHelpers(),
 	bpfvm.HelperSpec{Number: 1303, Name: "edge_request_query", Func: helpQuery},
 	bpfvm.HelperSpec{Number: 1304, Name: "edge_request_host", Func: helpHost},
 	bpfvm.HelperSpec{Number: 1305, Name: "edge_request_header", Func: helpRequestHeader},
+	bpfvm.HelperSpec{Number: 1310, Name: "edge_request_body_wait", Func: helpBodyWait},
+	bpfvm.HelperSpec{Number: 1311, Name: "edge_request_body", Func: helpBody},
 
 	bpfvm.HelperSpec{Number: 1400, Name: "edge_respond", Func: helpRespond},
+	bpfvm.HelperSpec{Number: 1401, Name: "edge_proxy", Func: helpProxy},
 	bpfvm.HelperSpec{Number: 1410, Name: "edge_header_set", Func: helpHeaderSet},
 	bpfvm.HelperSpec{Number: 1411, Name: "edge_header_add", Func: helpHeaderAdd},
 	bpfvm.HelperSpec{Number: 1412, Name: "edge_header_delete", Func: helpHeaderDelete},

@@ -51,7 +51,8 @@ func TestHeaderStatesTheLimits(t *testing.T) {
 			t.Errorf("edge.h does not say %q", want)
 		}
 	}
-	if valuesBytesMax != 4096 || changesBytesMax != 16384 || respondBytesMax != 262144 || bansMax != 65536 {
+	if valuesBytesMax != 4096 || changesBytesMax != 16384 || respondBytesMax != 262144 || bansMax != 65536 ||
+		bodyHeldMax != 65536 || programTargetsMax != 256 || subjectBytesMax != 1024 {
 		t.Error("a limit differs from edge.h")
 	}
 }

@@ -10,6 +10,8 @@ type verdict struct {
 	kind  verdictKind
 	to    *relayTarget // of verdictRelay
 	alert wire.Alert   // of verdictRefuse
+
+	upstreams *upstreams // of verdictProxy
 }
 
 type verdictKind uint8
@@ -17,6 +19,7 @@ type verdictKind uint8
 const (
 	verdictNone verdictKind = iota
 	verdictRespond
+	verdictProxy
 	verdictRelay
 	verdictRefuse
 	verdictDrop

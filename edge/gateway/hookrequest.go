@@ -3,7 +3,9 @@ package gateway
 // A request's way through the programs:
 //
 //	answer ─► edge/request ─► content: application or site ─► edge/response ─► put out
-//	               └──── edge_respond ────────────────────────────▲
+//	              │ │ └─ edge_proxy ─► application ───────────────▲
+//	              │ └─── edge_respond ────────────────────────────┘
+//	              └ edge_request_body_wait: heldbody.go
 //
 // An exchange whose programs wait for their next slice is deciding: nothing is
 // put out for it, and nothing read.
@@ -21,13 +23,20 @@ func (c *conn) askRequestPrograms(x *exchange, head []byte) {
 	case runWaits:
 		c.programsWait(x)
 		return
+	case runAsks:
+		c.holdBody(x)
+		return
 	case runFailed:
 		c.programsFailed(x, 500)
 	case runStopped:
 		c.programsFailed(x, 503)
 	case runPassed:
-		if x.run.verdict.kind == verdictNone {
+		switch x.run.verdict.kind {
+		case verdictNone:
 			c.content(x, head)
+			return
+		case verdictProxy:
+			c.proxyFromProgram(x, head)
 			return
 		}
 		x.run.verdict = verdict{}

@@ -224,6 +224,8 @@ func (c *conn) wasSent(err error) {
 		c.w.markDirty(c)
 	case c.stage == stageOpen && c.x == nil:
 		c.waitForRequest()
+	case c.stage == stageOpen && c.x.holding:
+		c.setTimer(timerBody) // the client was told to send it
 	case c.stage == stageOpen && c.x.routes != nil:
 		c.waitProxied()
 	case c.stage == stageOpen && c.x.headDone && !c.x.bodyEnd:

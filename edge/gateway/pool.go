@@ -73,22 +73,26 @@ func (s *server) awaitNames() {
 func newUpstreams(s *server) []*upstreams {
 	var all []*upstreams
 	for i := range s.routes {
-		r := &s.routes[i]
-		u := &upstreams{route: r, group: proxy.NewGroup(r.Targets, s.balance, nil)}
-		for j := range r.Targets {
-			t := &r.Targets[j]
-			p := &pool{target: t}
-			if t.TLS {
-				p.bridge = s.bridges[bridgeKey(t)].Name()
-			}
-			if t.Unix == "" {
-				p.name = s.resolver.Name(t.Host)
-			}
-			u.pools = append(u.pools, p)
-		}
-		all = append(all, u)
+		all = append(all, newUpstream(s, &s.routes[i]))
 	}
 	return all
+}
+
+// newUpstream makes a worker's state of one route.
+func newUpstream(s *server, r *proxy.Route) *upstreams {
+	u := &upstreams{route: r, group: proxy.NewGroup(r.Targets, s.balance, nil)}
+	for j := range r.Targets {
+		t := &r.Targets[j]
+		p := &pool{target: t}
+		if t.TLS {
+			p.bridge = s.bridgeName(t)
+		}
+		if t.Unix == "" {
+			p.name = s.resolver.Name(t.Host)
+		}
+		u.pools = append(u.pools, p)
+	}
+	return u
 }
 
 // address is where to connect now, nothing for a unix socket.

@@ -13,7 +13,7 @@ import (
 //
 //	begin ──► run ──► outcome: passed, verdict │ failed │ stopped
 //	           │ ▲
-//	    waits  ▼ │ a later turn
+//	    waits  ▼ │ a later turn          asks: heldBody, until it is there
 //	      worker.waiting
 //
 // A program that has used up its slice waits for a later turn: the worker's other
@@ -44,6 +44,7 @@ const (
 	runPassed                 // all programs have run, or one was the last word
 	runFailed                 // a program did what it may not
 	runStopped                // the time of the request is used up
+	runAsks                   // a program waits for the request's body
 )
 
 // contextBytes is the size of struct edge_ctx in edge.h.
@@ -154,8 +155,8 @@ func (r *programRun) run(instances []*bpfvm.Instance) outcome {
 			} else if result != resultNext || r.verdict.kind != verdictNone {
 				return runPassed
 			}
-		default:
-			panic("BUG: a helper waits")
+		case bpfvm.Helper:
+			return runAsks
 		}
 	}
 	return runPassed

@@ -80,7 +80,10 @@ func (c *conn) begin(x *exchange) {
 // answer.
 func (c *conn) takeBody(b []byte) int {
 	x := c.x
-	if x.routes != nil && !x.streamEnd {
+	switch {
+	case x.holding:
+		return c.takeHeldBody(b)
+	case x.routes != nil && !x.streamEnd:
 		return c.takeProxiedBody(b)
 	}
 	taken := 0

@@ -56,14 +56,17 @@ type server struct {
 	keyLog     *keyLog  // nil: there is none
 	notify     *service.Notifier
 	resolver   *resolve.Resolver
+	targets    programTargets
 	routes     proxy.Routes                    // of --proxy
 	balance    proxy.Balance                   // among the targets of a route
 	hashField  string                          // that proxy.Hash takes, in lower case; empty: the client's address
 	handedOver bool                            // the listening sockets, or some, came from another process
 	trust      proxy.Trust                     // peers whose word on the client is taken
 	fronts     proxy.Trust                     // client-facing servers that send us inner hellos
-	bridges    map[proxy.Target]*bridge.Bridge // to https targets, by bridgeKey
-	addresses  []netip.AddrPort                // that we listen on
+	bridges    map[proxy.Target]*bridge.Bridge // to https targets, by bridgeKey; under bridgesMu
+	bridgesMu  sync.Mutex
+	bridgeTo   bridge.Options   // of them all
+	addresses  []netip.AddrPort // that we listen on
 	loops      loopGuard
 	coding     *coding.Policy // of --compress; nil: answers go as they are
 	builtIn    []ProgramFile  // programs beside those of the configuration
@@ -254,14 +257,8 @@ func (s *server) work(o Options, i int, places []*place, started chan<- error, r
 }
 
 // socketsMax is how many sockets one worker may have: a connection that is proxied
-// or relayed has two.
-func (s *server) socketsMax() int {
-	n := s.cfg.Limits.Connections
-	if len(s.routes) > 0 || len(s.cfg.Relays) > 0 || s.cfg.RelayPublic {
-		n *= 2
-	}
-	return n + socketsSpare
-}
+// or relayed has two, and a program may have any proxied.
+func (s *server) socketsMax() int { return 2*s.cfg.Limits.Connections + socketsSpare }
 
 // socketsSpare is for listeners and for connections on their way out.
 const socketsSpare = 256

@@ -137,6 +137,10 @@ func (u *upstream) sendRequest() {
 	}
 	u.out = b
 	x.upChunked = framing.Body == httpmsg.BodyChunked
+	if !u.sendHeld() {
+		c.upstreamFailed(x, proxy.PoolFull)
+		return
+	}
 	u.expecting = x.req.ExpectContinue && !x.bodyEnd && !x.continued && c.heldInput() == 0
 	u.markDirty()
 	u.resumeReading()

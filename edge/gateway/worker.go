@@ -37,7 +37,8 @@ type worker struct {
 	inputReserve int // bytes of buffers that large output leaves alone
 	bySource     sources
 
-	routes    []*upstreams // of --proxy, by server.routes
+	routes    []*upstreams          // of --proxy, by server.routes
+	named     map[string]*upstreams // by programs, by URL
 	forwarder proxy.Forwarder
 	front     proxy.Front // scratch
 	echText   []byte      // scratch

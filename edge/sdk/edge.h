@@ -32,7 +32,8 @@
  * A function has 512 bytes of stack, which begin as zeros; functions nest 8 deep.
  * Static variables are one for each worker and keep their values from request to
  * request: they take what is too large for the stack, but a program that has used
- * up its slice may find them changed by another request when it goes on.
+ * up its slice, or has waited for a body, may find them changed by another request
+ * when it goes on.
  *
  * A program that fails is not passed over: a request is answered 500, a
  * ClientHello refused with internal_error. One that takes longer than
@@ -191,6 +192,24 @@ static long (*edge_tls_ja4)(char *buffer, __u64 size) = (void *)1113;
  * "ja4_inner". Its length, 36; -EDGE_ENOENT unless ECH was accepted. */
 static long (*edge_tls_ja4_inner)(char *buffer, __u64 size) = (void *)1114;
 
+/*
+ * The client's certificate, which --client-auth asks for. One that is shown has been
+ * verified, else there would be no connection; so -EDGE_ENOENT says that there is
+ * none, as it does in edge/hello, which comes before.
+ */
+
+/* edge_client_subject writes whom it is for: a distinguished name (RFC 4514) in
+ * printable ASCII. Its length; 0 for a name of more than 1,024 bytes. */
+static long (*edge_client_subject)(char *buffer, __u64 size) = (void *)1120;
+/* edge_client_issuer writes who signed it, in the same form. */
+static long (*edge_client_issuer)(char *buffer, __u64 size) = (void *)1121;
+/* edge_client_sha256 writes its SHA-256 in hexadecimal. Its length, 64. */
+static long (*edge_client_sha256)(char *buffer, __u64 size) = (void *)1122;
+/* edge_client_name writes one of its subject alternative names, counted from 0, with
+ * its kind: DNS:a.example, email:a@b.example, IP:192.0.2.1, URI:spiffe://a/b. Its
+ * length, -EDGE_ENOENT if there are not so many. */
+static long (*edge_client_name)(__u64 index, char *buffer, __u64 size) = (void *)1123;
+
 /* ---- edge/hello -------------------------------------------------------- */
 
 /* edge_hello_alpn writes the protocols that the client offers, in its order, each
@@ -238,6 +257,17 @@ static long (*edge_request_host)(char *buffer, __u64 size) = (void *)1304;
  * Its length, or -EDGE_ENOENT. */
 static long (*edge_request_header)(const char *name, __u64 name_length, char *buffer, __u64 size) = (void *)1305;
 
+/* edge_request_body_wait waits, in edge/request alone, until the body is there, and
+ * returns its length, 0 if there is none. -EDGE_E2BIG if it is longer than limit:
+ * then no more of it is waited for. -EDGE_EINVAL for a limit of more than 65,536.
+ * What was waited for is not lost to the application that is asked afterwards: it
+ * gets the body as the client sent it. */
+static long (*edge_request_body_wait)(__u64 limit) = (void *)1310;
+/* edge_request_body writes the body from offset on. How many bytes there are from
+ * there; -EDGE_ENOENT unless edge_request_body_wait has had it, -EDGE_EINVAL for an
+ * offset behind its end. */
+static long (*edge_request_body)(__u64 offset, char *buffer, __u64 size) = (void *)1311;
+
 /* ---- The answer -------------------------------------------------------- */
 
 /* edge_respond answers the request, in edge/request alone, and does not return if
@@ -246,6 +276,14 @@ static long (*edge_request_header)(const char *name, __u64 name_length, char *bu
  * outside 200 to 599 or a malformed type, -EDGE_E2BIG for a body of more than
  * 262,144 bytes. A status that has no body (204, 304) is sent without one. */
 static long (*edge_respond)(__u32 status, const char *type, __u64 type_length, const char *body, __u64 length) = (void *)1400;
+
+/* edge_proxy has an application answer, in edge/request alone, and does not return if
+ * it is good: no further program of the hook runs. url is http://HOST[:PORT][/BASE],
+ * https://HOST[:PORT][/BASE] or unix:/PATH[:/BASE], as with --proxy, whose other flags
+ * (--proxy-ca and so on) hold too. -EDGE_EINVAL for any other URL, -EDGE_ENOSPC if
+ * programs have named 256 applications already: name the few that you have, and
+ * nothing that a client sends. */
+static long (*edge_proxy)(const char *url, __u64 length) = (void *)1401;
 
 /*
  * Fields of the answer. In edge/request what is changed is noted and holds for

@@ -94,6 +94,9 @@ func (n *Name) Addrs() ([]netip.Addr, error) {
 	return s.addrs, nil
 }
 
+// Known says that the first look-up has ended, however.
+func (n *Name) Known() bool { return n.state.Load() != nil }
+
 // Wait waits for the first look-up to end, or for ctx.
 func (n *Name) Wait(ctx context.Context) {
 	select {
