@@ -37,6 +37,7 @@ type member struct {
 	weight int
 	credit int    // of the smooth round robin
 	active int    // requests under way
+	out    bool   // active checks found it down
 	seed   uint64 // for Hash: of the target's name without its weight, so that a change of that moves few keys
 }
 
@@ -61,8 +62,10 @@ func NewGroup(targets []Target, balance Balance, policy *HealthPolicy) *Group {
 // the monotonic clock. It is -1 if no target is left: then after is how long until
 // one is tried again, 0 if that says nothing.
 //
-// The only target of a group is chosen whatever its health: refusing without
-// asking would help nobody.
+// The only target of a group is chosen whatever requests say of its health:
+// refusing without asking would help nobody. One that active checks found down is
+// not chosen, though it be the only one or the last: they know better than a
+// request that would wait for it.
 func (g *Group) Pick(key uint64, tried Set, now time.Duration) (i int, after time.Duration) {
 	switch g.balance {
 	case LeastConnections:
@@ -89,8 +92,7 @@ const (
 	GivenUp                 // the client went away before either
 )
 
-// Report takes in what a request or an active check says of target i: as soon as
-// it is known, which for Answered is when the head of the answer came. A later
+// Report takes in what a request says of target i: as soon as it is known, which for Answered is when the head of the answer came. A later
 // failure within the body may be reported too.
 func (g *Group) Report(i int, outcome Outcome, now time.Duration) {
 	m := &g.members[i]
@@ -101,6 +103,16 @@ func (g *Group) Report(i int, outcome Outcome, now time.Duration) {
 		m.failure(&g.policy, now)
 	case GivenUp:
 		m.givenUp()
+	}
+}
+
+// Check takes in what active checks found of target i. That it is up ends a pause
+// that failed requests brought: it has just answered.
+func (g *Group) Check(i int, isUp bool) {
+	m := &g.members[i]
+	m.out = !isUp
+	if isUp {
+		m.success()
 	}
 }
 
@@ -116,7 +128,7 @@ func (g *Group) Done(i int) {
 // Healthy counts the targets that are up.
 func (g *Group) Healthy() (n int) {
 	for i := range g.members {
-		if g.members[i].state == up {
+		if m := &g.members[i]; m.state == up && !m.out {
 			n++
 		}
 	}
@@ -125,7 +137,8 @@ func (g *Group) Healthy() (n int) {
 
 // open says that target i may be chosen.
 func (g *Group) open(i int, tried Set, now time.Duration) bool {
-	return !tried.Has(i) && (len(g.members) == 1 || g.members[i].usable(now))
+	m := &g.members[i]
+	return !tried.Has(i) && !m.out && (len(g.members) == 1 || m.usable(now))
 }
 
 // roundRobin gives each open target its weight in credit and takes the sum from
@@ -196,7 +209,7 @@ func draw(key, seed uint64, weight int) float64 {
 func (g *Group) nextTrial(now time.Duration) (after time.Duration) {
 	for i := range g.members {
 		m := &g.members[i]
-		if left := m.due - now; m.state == down && left > 0 && (after == 0 || left < after) {
+		if left := m.due - now; m.state == down && !m.out && left > 0 && (after == 0 || left < after) {
 			after = left
 		}
 	}

@@ -163,8 +163,41 @@ func TestAllDown(t *testing.T) {
 	if i, after := g.Pick(0, 0, s); i != -1 || after != s/2 {
 		t.Errorf("target %d, again after %v, want none and %v", i, after, s/2)
 	}
-	g.Report(1, Answered, s) // an active check
+	g.Check(1, true)
 	g.pick(t, "checked", 0, s, 1)
+}
+
+// TestChecks: what active checks found down is not chosen, the only target neither,
+// until they find it up; then requests count again.
+func TestChecks(t *testing.T) {
+	const s = time.Second
+	for _, balance := range []Balance{RoundRobin, LeastConnections, Hash} {
+		g := group(balance, 1, 1)
+		g.Check(0, false)
+		for range 3 {
+			g.pick(t, "one is down", 0, 0, 1)
+		}
+		g.Report(0, Answered, 0) // a request from before
+		g.pick(t, "requests do not count against checks", 0, 0, 1)
+		g.Check(1, false)
+		g.failTimes(1, 3, 0)
+		if i, after := g.Pick(0, 0, 100*s); i != -1 || after != 0 || g.Healthy() != 0 {
+			t.Errorf("%d: target %d, again after %v, %d healthy, though all are down", balance, i, after, g.Healthy())
+		}
+		g.Check(1, true)
+		g.pick(t, "up again, and no pause left", 0, 0, 1)
+		g.failTimes(1, 3, 0)
+		if i, after := g.Pick(0, 0, 0); i != -1 || after != s {
+			t.Errorf("%d: target %d, again after %v: failed requests do not count any more", balance, i, after)
+		}
+	}
+	g := group(RoundRobin, 1)
+	g.Check(0, false)
+	if i, _ := g.Pick(0, 0, 0); i != -1 {
+		t.Errorf("target %d", i)
+	}
+	g.Check(0, true)
+	g.pick(t, "the only one", 0, 0, 0)
 }
 
 // TestOnlyTarget: there is nothing to choose, so nothing is refused.

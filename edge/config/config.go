@@ -66,6 +66,14 @@ type Config struct {
 	CompressTypes    []string // media types of such answers
 	CompressMinBytes int64    // what is known to be shorter goes as it is
 
+	ProxyHealth         []string      // [PATH=]URLPATH: what applications are asked for, to see whether they are well
+	ProxyHealthInterval time.Duration // from one such request to the next
+	ProxyHealthTimeout  time.Duration // for each to be answered
+	ProxyHealthFall     int           // that many failures in a row find an application down
+	ProxyHealthRise     int           // that many answers in a row find it up again
+	ProxyHealthStatus   StatusRange   // of such an answer
+	ProxyHealthHost     string        // in Host of the request; empty: the application's own name
+
 	Scripts   []string // programs: objects or C, in this order
 	ScriptDir string   // more programs, by name; empty: none
 
@@ -80,6 +88,9 @@ type Config struct {
 	Limits   Limits
 	Timeouts Timeouts
 }
+
+// StatusRange is the statuses from Least to Most.
+type StatusRange struct{ Least, Most int }
 
 // Relay says where connections go that are for Name and not for us.
 type Relay struct {
@@ -137,6 +148,12 @@ func New() *Config {
 		CompressTypes:    slices.Clone(compressTypes),
 		CompressMinBytes: compressMinBytes,
 
+		ProxyHealthInterval: 5 * time.Second,
+		ProxyHealthTimeout:  3 * time.Second,
+		ProxyHealthFall:     3,
+		ProxyHealthRise:     2,
+		ProxyHealthStatus:   StatusRange{200, 399},
+
 		AccessLog: "off",
 
 		LogInnerName: true,
@@ -177,6 +194,9 @@ func (c *Config) Check() error {
 		return fmt.Errorf("--proxy-balance %q: give %s, %s, %s or %sFIELD", c.Balance, BalanceRoundRobin, BalanceLeast, BalanceHash, BalanceHashField)
 	}
 	if err := c.checkCompress(); err != nil {
+		return err
+	}
+	if err := c.checkHealth(); err != nil {
 		return err
 	}
 	if c.Workers < 1 || c.Workers > workersMax {
@@ -238,6 +258,35 @@ func (c *Config) checkClientAuth() error {
 	}
 	return nil
 }
+
+// checkHealth checks the flags of active checks.
+func (c *Config) checkHealth() error {
+	if len(c.ProxyHealth) > 0 && len(c.Proxy) == 0 {
+		return errors.New("--proxy-health asks the applications of --proxy: there are none")
+	}
+	for _, r := range []struct {
+		flag        string
+		d           time.Duration
+		least, most time.Duration
+	}{
+		{"--proxy-health-interval", c.ProxyHealthInterval, 100 * time.Millisecond, time.Hour},
+		{"--proxy-health-timeout", c.ProxyHealthTimeout, time.Millisecond, time.Hour},
+	} {
+		if r.d < r.least || r.d > r.most {
+			return fmt.Errorf("%s %s: give a time from %s to %s", r.flag, r.d, r.least, r.most)
+		}
+	}
+	if n := c.ProxyHealthFall; n < 1 || n > healthRowMax {
+		return fmt.Errorf("--proxy-health-fall %d: give a number from 1 to %d", n, healthRowMax)
+	}
+	if n := c.ProxyHealthRise; n < 1 || n > healthRowMax {
+		return fmt.Errorf("--proxy-health-rise %d: give a number from 1 to %d", n, healthRowMax)
+	}
+	return nil
+}
+
+// healthRowMax is beyond what anybody waits for.
+const healthRowMax = 100
 
 // checkAddresses refuses an address that is given twice. Port 0 asks the kernel
 // for a free port, and may be asked for again.

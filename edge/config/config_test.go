@@ -74,6 +74,8 @@ func TestFlagsReachTheConfig(t *testing.T) {
 		"--buffer-bytes", "1GiB", "--idle-timeout", "90s", "--request-timeout", "0s", "--state-dir", "/s", "--access-log", "-", "--error-log", "/e",
 		"--relay", "Public.Example.=[2001:db8::1]:443", "--ech", "/k", "--relay-public",
 		"--origin", "hidden.example=origin:4443", "--ech-backend", "192.0.2.1,2001:db8::/64", "--origin-svcb", "1h", "--log-inner-name=false",
+		"--proxy", "/api=http://a", "--proxy-health", "/api=/ok", "--proxy-health-interval", "1m", "--proxy-health-timeout", "1s",
+		"--proxy-health-fall", "1", "--proxy-health-rise", "9", "--proxy-health-status", "204", "--proxy-health-host", "h",
 		"--client-auth", "require", "--client-ca", "/a.pem", "--key-log", "/k.log")
 	if err != nil {
 		t.Fatal(err)
@@ -86,6 +88,9 @@ func TestFlagsReachTheConfig(t *testing.T) {
 	want.UnixMode, want.HTMLFallback, want.TicketKeys = 0o600, true, "/t"
 	want.HTTPRedirect, want.StrictSNI = true, true
 	want.AccessLog, want.ErrorLog = "-", "/e"
+	want.Proxy, want.ProxyHealth, want.ProxyHealthHost = []string{"/api=http://a"}, []string{"/api=/ok"}, "h"
+	want.ProxyHealthInterval, want.ProxyHealthTimeout = time.Minute, time.Second
+	want.ProxyHealthFall, want.ProxyHealthRise, want.ProxyHealthStatus = 1, 9, StatusRange{204, 204}
 	want.ECHDir, want.RelayPublic = "/k", true
 	want.ClientAuth, want.ClientCA, want.KeyLog = ClientAuthRequire, "/a.pem", "/k.log"
 	want.Origins = []Relay{{"hidden.example", HostPort{"origin", 4443}}}
@@ -151,6 +156,14 @@ func TestRefusals(t *testing.T) {
 		{"--dev --relay a=b", `"b": give HOST:PORT`},
 		{"--dev --relay a=b:0", `"b:0": give HOST:PORT`},
 		{"--dev --relay A=b:1 --relay a.=c:2", "a is relayed to b:1 already"},
+		{"--dev --proxy-health /x", "--proxy-health asks the applications of --proxy: there are none"},
+		{"--dev --proxy-health-interval 1ms", "--proxy-health-interval 1ms: give a time from 100ms to 1h"},
+		{"--dev --proxy-health-timeout 0s", "--proxy-health-timeout 0s: give a time from 1ms"},
+		{"--dev --proxy-health-fall 0", "--proxy-health-fall 0: give a number from 1 to 100"},
+		{"--dev --proxy-health-rise 101", "--proxy-health-rise 101: give a number from 1 to 100"},
+		{"--dev --proxy-health-status 100", "give a status or a range of them, such as 200 or 200-399"},
+		{"--dev --proxy-health-status 300-200", "give a status or a range"},
+		{"--dev --proxy-health-status 200-x", "give a status or a range"},
 		{"--dev --proxy-balance hash:", `--proxy-balance "hash:": give round-robin`},
 		{"--dev --proxy-balance fair", `--proxy-balance "fair": give round-robin`},
 		{"--dev --colour red", "unknown flag: --colour"},

@@ -268,3 +268,29 @@ func (v *listValue) Set(s string) error {
 }
 
 func (v *listValue) Type() string { return v.kind }
+
+// statusesValue is a status, or two with a hyphen between them.
+type statusesValue StatusRange
+
+func (v *statusesValue) String() string {
+	if v.Least == v.Most {
+		return strconv.Itoa(v.Least)
+	}
+	return fmt.Sprintf("%d-%d", v.Least, v.Most)
+}
+
+func (v *statusesValue) Set(s string) error {
+	first, last, both := strings.Cut(s, "-")
+	if !both {
+		last = first
+	}
+	least, err := strconv.Atoi(first)
+	most, err2 := strconv.Atoi(last)
+	if err != nil || err2 != nil || least < 200 || most > 599 || least > most {
+		return errors.New("give a status or a range of them, such as 200 or 200-399")
+	}
+	v.Least, v.Most = least, most
+	return nil
+}
+
+func (*statusesValue) Type() string { return "STATUS" }

@@ -47,6 +47,9 @@ func (s *server) setUpProxy() (err error) {
 	if err = s.setBalance(); err != nil {
 		return err
 	}
+	if err = s.setChecks(); err != nil {
+		return err
+	}
 	s.awaitNames()
 	return s.startBridges()
 }

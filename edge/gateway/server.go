@@ -59,6 +59,7 @@ type server struct {
 	targets    programTargets
 	routes     proxy.Routes                    // of --proxy
 	balance    proxy.Balance                   // among the targets of a route
+	checks     []*checked                      // of --proxy-health
 	hashField  string                          // that proxy.Hash takes, in lower case; empty: the client's address
 	handedOver bool                            // the listening sockets, or some, came from another process
 	trust      proxy.Trust                     // peers whose word on the client is taken
@@ -208,6 +209,7 @@ func (s *server) serving(ctx context.Context, o Options, places []*place) {
 	ctx, s.leave = context.WithCancel(ctx)
 	context.AfterFunc(ctx, s.drain)
 	s.background.Go(func() { s.control(ctx, o) })
+	s.background.Go(func() { s.check(ctx) })
 	go s.watchdog(ctx)
 	go s.tidyMemory(ctx)
 	go service.ReapOrphans(ctx)

@@ -50,7 +50,7 @@ const importRules = `
 	< proxy/http1, proxy/http2, proxy/coding, edge/site;
 
 	proxy/httpmsg, proxy/http1
-	< proxy;
+	< proxy, proxy/probe;
 
 	edge/reactor
 	< edge/reactor/uring, edge/reactor/epoll, edge/reactor/sim, edge/service;
