@@ -1,6 +1,7 @@
 # make build          bin/edge
 # make run            build, pack the example site, serve it with a development certificate and ECH keys
 # make test           every test
+# make explore        the simulated tests ROUNDS times, with random seeds
 # make test-browser   the example site in headless Chromium, and ECH in Chromium and Firefox
 # make fuzz           each fuzz target for FUZZTIME
 # make bench          Go benchmarks; with HARNESS=path/to/bench.py, edge beside other servers
@@ -17,13 +18,14 @@ STAMP   := -X edge/edge/cmd.version=$(VERSION) -X edge/edge/cmd.commit=$(COMMIT)
 STATE    ?= .state
 LISTEN   ?= 0.0.0.0:8443
 FUZZTIME ?= 10s
+ROUNDS   ?= 10
 HARNESS  ?=
 
 # The same for every command, so that they share what they have compiled.
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false $(GOFLAGS)
 
-.PHONY: all build run test test-browser fuzz bench lint clean
+.PHONY: all build run test explore test-browser fuzz bench lint clean
 
 all: build
 
@@ -40,7 +42,11 @@ run: build
 test:
 	tools/setup/setup.sh
 	go vet ./...
-	go test -ldflags=$(LINK) ./...
+	go test -timeout 20m -ldflags=$(LINK) ./...
+
+# A failure prints the seed that replays it: EDGE_SIM_SEED=N go test -run NAME …
+explore:
+	EDGE_SIM_SEED=random go test -timeout 2h -ldflags=$(LINK) -count $(ROUNDS) ./edge/gateway ./edge/reactor/...
 
 test-browser: build
 	mkdir -p $(STATE)

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -56,7 +57,7 @@ func launchDaemon(t *testing.T, o daemonOptions) *daemon {
 	t.Helper()
 	dir := t.TempDir()
 	d := &daemon{instance: &instance{t: t}, outFile: dir + "/out", errFile: dir + "/err", exited: make(chan struct{})}
-	args := append([]string{"serve"}, o.args...)
+	args := slices.Concat([]string{"serve"}, unhurried, o.args)
 	given := strings.Join(args, " ")
 	if !strings.Contains(given, "--workers") {
 		args = append(args, "--workers", "2")
@@ -254,19 +255,24 @@ type steady struct {
 	dial func() (net.Conn, error)
 	conn net.Conn
 	r    *bufio.Reader
+	last time.Time     // when the connection was made, or had its last answer
+	idle time.Duration // from then to the last request
 }
 
 // once makes one request. Whatever goes wrong is an error: nothing is tried
 // again.
 func (s *steady) once(path string) (body string, err error) {
 	if s.conn == nil {
+		s.idle = 0
 		if s.conn, err = s.dial(); err != nil {
 			return "", err
 		}
-		s.r = bufio.NewReader(s.conn)
+		s.r, s.last = bufio.NewReader(s.conn), time.Now()
 	}
 	s.conn.SetDeadline(time.Now().Add(patience))
-	if _, err := fmt.Fprintf(s.conn, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path); err != nil {
+	_, err = fmt.Fprintf(s.conn, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path)
+	s.idle = time.Since(s.last)
+	if err != nil {
 		return "", err
 	}
 	resp, err := http.ReadResponse(s.r, nil)
@@ -274,6 +280,7 @@ func (s *steady) once(path string) (body string, err error) {
 		return "", err
 	}
 	b, err := io.ReadAll(resp.Body)
+	s.last = time.Now()
 	if err == nil && resp.StatusCode != 200 {
 		err = fmt.Errorf("status %d", resp.StatusCode)
 	}

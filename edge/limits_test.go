@@ -25,6 +25,7 @@ func TestLimitsBite(t *testing.T) {
 		"--max-request-line-bytes": {"256", "GET /" + strings.Repeat("a", 300) + " HTTP/1.1\r\nHost: localhost\r\n\r\n", 414},
 		"--max-head-bytes":         {"8k", "GET / HTTP/1.1\r\nHost: localhost\r\nA: " + strings.Repeat("a", 9000) + "\r\n\r\n", 431},
 		"--max-fields":             {"8", "GET / HTTP/1.1\r\nHost: localhost\r\n" + strings.Repeat("A: b\r\n", 8) + "\r\n", 431},
+		"--max-method-bytes":       {"8", "PROPFINDS / HTTP/1.1\r\nHost: localhost\r\n\r\n", 501},
 		"--max-body-bytes":         {"10", "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 11\r\n\r\n", 413},
 	} {
 		t.Run(flag, func(t *testing.T) {
@@ -40,6 +41,7 @@ func TestLimitsBite(t *testing.T) {
 			if err != nil || resp.StatusCode != tc.status || !resp.Close {
 				t.Errorf("%v, %v; want %d and the end", resp, err, tc.status)
 			}
+			in.waitStderr(strings.TrimPrefix(flag, "--"))
 			next, err := in.handshake(in.config(), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -62,6 +64,7 @@ func TestHelloLimit(t *testing.T) {
 	if !errors.As(err, &op) || op.Op != "remote error" {
 		t.Errorf("%v; want an alert", err)
 	}
+	in.waitStderr("--max-hello-bytes")
 	c, err := in.handshake(in.config(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -140,6 +143,9 @@ func TestTimeoutsBite(t *testing.T) {
 			if err != nil && !ended(err) || !bytes.Contains(got, []byte(tc.want)) {
 				t.Errorf("%q, %v; want %q and the end", got, err, tc.want)
 			}
+			if flag != "--idle-timeout" { // that is nobody's fault
+				in.waitStderr("connection ended by " + flag)
+			}
 		})
 	}
 }
@@ -159,7 +165,7 @@ func TestWriteTimeout(t *testing.T) {
 	if _, err := io.WriteString(c, strings.Repeat("GET /big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n", 50)); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Second) // several times the timeout, without a byte read
+	in.waitStderr("connection ended by --write-timeout") // without a byte read
 	n, err := io.Copy(io.Discard, c)
 	if err == nil || n >= 50<<20 {
 		t.Errorf("%d bytes and %v; want the connection cut off", n, err)
@@ -185,6 +191,7 @@ func TestRequestTimeout(t *testing.T) {
 	if err == nil {
 		t.Error("a thousand bytes in ten seconds were all taken")
 	}
+	in.waitStderr("connection ended by --request-timeout")
 }
 
 // With few open files a worker takes fewer connections, says so, and goes on

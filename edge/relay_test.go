@@ -232,7 +232,7 @@ func TestRelayedHandshakes(t *testing.T) {
 
 // Many at once: every byte arrives, both ways, and no descriptor is left.
 func TestManyRelays(t *testing.T) {
-	const relays, size = 500, 64 << 10
+	const relays, size = 200, 64 << 10
 	s := newTarget(t, func(c *net.TCPConn, saw *transcript) {
 		saw.read(c, -1)
 		answer := randomBytes(size)

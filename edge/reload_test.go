@@ -231,6 +231,50 @@ func TestReloadOnChange(t *testing.T) {
 	}
 }
 
+// It watches whatever else a reload loads; what is bad among it keeps what was there,
+// and keeps nothing else from being loaded.
+func TestReloadOnChangeOfTheRest(t *testing.T) {
+	t.Parallel()
+	v := newVersions(t)
+	dir := t.TempDir()
+	scripts, tickets, cas := filepath.Join(dir, "scripts"), filepath.Join(dir, "tickets"), filepath.Join(dir, "ca.pem")
+	if err := os.Mkdir(scripts, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ca := writePair(t, dir, "pair.pem", 1, "authority.example")
+	writeFile(t, cas, ca)
+	writeFile(t, tickets, ticketKey(t))
+	d := startDaemon(t, daemonOptions{args: []string{
+		"--http", "127.0.0.1:0", "--reload-on-change", "--script-dir", scripts, "--ticket-keys", tickets,
+		"--client-auth", "request", "--client-ca", cas, v.path,
+	}})
+	change := func(path string, content []byte) {
+		writeFile(t, path+"~", content) // no program by its name
+		if err := os.Rename(path+"~", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(tickets, ticketKey(t))
+	d.awaitLog("reload (ticket keys changed): generation 2 is in service", 1)
+	change(cas, append(ca, ca...))
+	d.awaitLog("reload (client authorities changed): generation 3 is in service", 1)
+	change(filepath.Join(scripts, "bad.o"), []byte("no object"))
+	d.awaitLog("reload (site changed) failed, generation 3 stays in service", 1)
+	v.release("1")
+	d.awaitLog("reload (site changed) failed, generation 3 stays in service", 2)
+	change(tickets, []byte("no key\n"))
+	d.awaitLog("reload (ticket keys changed) failed, generation 3 stays in service", 1)
+	change(tickets, ticketKey(t))
+	d.awaitLog("reload (ticket keys changed): generation 4 is in service", 1)
+	if err := os.Remove(filepath.Join(scripts, "bad.o")); err != nil {
+		t.Fatal(err)
+	}
+	d.awaitLog("reload (site changed): generation 5 is in service", 1)
+	if got := d.version(); got != "1" {
+		t.Errorf("version %q", got)
+	}
+}
+
 // writePair writes a certificate that signs itself, with its key, to one file of
 // dir. The serial number tells it from others.
 func writePair(t *testing.T, dir, file string, serial int64, names ...string) (certificate []byte) {

@@ -20,6 +20,8 @@ const (
 	BadHead       // the head is malformed, or ended in the middle
 	BadBody       // the body is malformed, or ended in the middle
 	BodyTimeout   // the body stalled
+
+	RequestTimeout // the request as a whole took too long, whoever is to blame
 )
 
 var failures = [...]struct {
@@ -31,13 +33,14 @@ var failures = [...]struct {
 	PoolFull:       {503, "no free connection to the upstream"},
 	NameUnknown:    {502, "upstream name has no address"},
 	NotConnected:   {502, "no connection to the upstream"},
-	ConnectTimeout: {504, "connection to the upstream not made in time"},
+	ConnectTimeout: {504, "connection to the upstream not made within connect-timeout"},
 	TLSRefused:     {502, "TLS with the upstream failed"},
 	Closed:         {502, "upstream closed the connection without an answer"},
-	AnswerTimeout:  {504, "upstream did not answer in time"},
+	AnswerTimeout:  {504, "upstream did not answer within answer-timeout"},
 	BadHead:        {502, "upstream sent a broken answer"},
 	BadBody:        {502, "upstream sent a broken body"},
-	BodyTimeout:    {504, "upstream stopped within the body"},
+	RequestTimeout: {504, "the whole of it took longer than request-timeout"},
+	BodyTimeout:    {504, "upstream stopped within the body for answer-timeout"},
 }
 
 // Status is the answer to a client that was sent nothing yet (RFC 9110, 15.6.3 to
@@ -52,4 +55,6 @@ func (f Failure) String() string { return failures[f].text }
 func (f Failure) BeforeRequest() bool { return f >= NoTarget && f <= TLSRefused }
 
 // Blames says that the failure counts against the health of its target.
-func (f Failure) Blames() bool { return f != NotFailed && f != NoTarget && f != PoolFull }
+func (f Failure) Blames() bool {
+	return f != NotFailed && f != NoTarget && f != PoolFull && f != RequestTimeout
+}

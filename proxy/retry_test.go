@@ -45,7 +45,7 @@ func TestAfterFailure(t *testing.T) {
 // may have seen a byte is only sent again if it is idempotent, the connection was
 // pooled, and no byte of an answer came.
 func TestNothingIsSentTwice(t *testing.T) {
-	for f := NotFailed; f <= BodyTimeout; f++ {
+	for f := NotFailed; f <= RequestTimeout; f++ {
 		for _, pooled := range []bool{false, true} {
 			for _, method := range []string{"GET", "POST"} {
 				next := AfterFailure([]byte(method), Attempt{Failure: f, Pooled: pooled}, 1)

@@ -81,7 +81,7 @@ type Config struct {
 
 	Workers int // reactors, each on its own thread
 
-	ReloadOnChange bool   // reload when the site's files change, not only at SIGHUP
+	ReloadOnChange bool   // reload when files change, not only at SIGHUP
 	AccessLog      string // file, "-" for standard output, "off"
 	ErrorLog       string // file; empty: standard error
 
@@ -208,8 +208,8 @@ func (c *Config) Check() error {
 	if c.HTTPRedirect && len(c.HTTP) == 0 {
 		return errors.New("--http-redirect needs a plain address to redirect from: add --http 0.0.0.0:8080")
 	}
-	if c.ReloadOnChange && c.Site == "" {
-		return errors.New("--reload-on-change needs a site to watch: give a tar file or a directory")
+	if c.ReloadOnChange && c.Site+c.ScriptDir+c.ClientCA+c.TicketKeys == "" && len(c.Scripts) == 0 {
+		return errors.New("--reload-on-change has nothing to watch: give a tar file or a directory")
 	}
 	if c.AccessLog == "" {
 		return errors.New("--access-log is empty: give a file, - for standard output, or off")

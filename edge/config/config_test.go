@@ -145,7 +145,7 @@ func TestRefusals(t *testing.T) {
 		{"--dev --idle-timeout 9999h", "--idle-timeout 9999h0m0s: give a time"},
 		{"--cert-dir=", "give a path"},
 		{"--dev --access-log=", "give a path"},
-		{"--dev --reload-on-change", "--reload-on-change needs a site to watch"},
+		{"--dev --reload-on-change", "--reload-on-change has nothing to watch"},
 		{"--dev --relay-public", "add --ech DIR"},
 		{"--dev --origin a=b:1", "add --ech DIR"},
 		{"--dev --origin-svcb 1h", "add --ech DIR"},

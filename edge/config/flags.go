@@ -44,7 +44,7 @@ func (c *Config) listenFlags() *pflag.FlagSet {
 func (c *Config) siteFlags() *pflag.FlagSet {
 	fs := newSet("site")
 	fs.BoolVar(&c.HTMLFallback, "html-fallback", c.HTMLFallback, "answer /a with /a.html where there is no /a")
-	fs.BoolVar(&c.ReloadOnChange, "reload-on-change", c.ReloadOnChange, "reload by itself when the site's files change")
+	fs.BoolVar(&c.ReloadOnChange, "reload-on-change", c.ReloadOnChange, "reload by itself when the files of site, programs, client authorities or ticket keys change")
 	return fs
 }
 

@@ -12,11 +12,14 @@ import (
 type Limits struct {
 	HelloBytes int // a ClientHello, over all its records
 
+	MethodBytes      int   // a request's method
 	RequestLineBytes int   // method, target and version
 	HeadBytes        int   // request line and fields together
 	Fields           int   // field lines in a head
 	Pipelined        int   // requests of one connection waiting for their answer
-	BodyBytes        int64 // a request body
+	BodyBytes        int64 // a request body; 0: no limit
+	ChunkLineBytes   int   // the line before a chunk of a body, extensions included
+	TrailerBytes     int   // the fields behind a chunked body
 
 	MinRate int64 // bytes a second of a body or an answer, over its timeout; 0: no such rule
 
@@ -80,6 +83,10 @@ var limitRows = []limitRow{
 	{"max-head-bytes", func(l *Limits) any { return &l.HeadBytes }, true, 512, 64 * kb, 32 * kb,
 		"largest request head, line and fields together"},
 
+	// All registered methods are shorter than 18 bytes.
+	{"max-method-bytes", func(l *Limits) any { return &l.MethodBytes }, true, 8, 256, 32,
+		"longest method"},
+
 	// Browsers send some 20, chains of proxies up to 50. Each field is work for
 	// every program and every upstream, so bytes alone do not bound it.
 	{"max-fields", func(l *Limits) any { return &l.Fields }, false, 8, 1024, 100,
@@ -90,10 +97,18 @@ var limitRows = []limitRow{
 	{"max-pipelined", func(l *Limits) any { return &l.Pipelined }, false, 1, 1024, 64,
 		"most requests of one connection that wait for their answer"},
 
-	// A site takes no uploads: a body is read only to reach the next request.
-	// 1 MB of it is cheaper than a new connection, more is not.
+	// What forms and most interfaces need. Applications that take uploads want
+	// more; the site reads a body only to reach the next request.
 	{"max-body-bytes", func(l *Limits) any { return &l.BodyBytes }, true, 0, 1 << 40, mb,
-		"largest request body"},
+		"largest request body; 0 for any"},
+
+	// Nobody uses chunk extensions, but for attacks; a size takes 18 bytes.
+	{"max-chunk-line-bytes", func(l *Limits) any { return &l.ChunkLineBytes }, true, 18, 64 * kb, 256,
+		"longest line before a chunk of a request body"},
+
+	// A checksum, a signature: a few fields. They are held until they are whole.
+	{"max-trailer-bytes", func(l *Limits) any { return &l.TrailerBytes }, true, 64, 64 * kb, 8 * kb,
+		"largest trailer section of a request body"},
 
 	// A phone on the worst network there is gives 1,000. What is slower is meant
 	// to hold a slot: without this, a byte now and then would do.

@@ -197,5 +197,9 @@ func (c *conn) logTLS(err error) {
 		c.w.server.log.limited("tls", "tls: %v; client %s", err, c.clientName())
 		return
 	}
-	c.w.server.log.limited("tls", "%v; client %s, server name %q%s", e, c.clientName(), c.nameToLog(), c.prints.text())
+	limit := ""
+	if e.Reason == tlsstack.ReasonMessageTooBig && c.stage == stageHello {
+		limit = " (--max-hello-bytes)"
+	}
+	c.w.server.log.limited("tls", "%v%s; client %s, server name %q%s", e, limit, c.clientName(), c.nameToLog(), c.prints.text())
 }

@@ -32,14 +32,14 @@ type generation struct {
 
 	programs *programs // nil: none
 
-	keysChanged string // what the ECH keys were made from; see signatureOf
+	// What they were made from; see signatureOf.
+	siteChanged, keysChanged, clientsChanged string
 }
 
 // openSite is a site with the generations that serve it: one that differs in
 // its certificates alone has the site of the one before.
 type openSite struct {
 	*site.Site
-	changed     string // what it was made from; see signatureOf
 	failures    failurePages
 	generations atomic.Int64
 }

@@ -358,10 +358,10 @@ func TestHeadNeverHasABody(t *testing.T) {
 func TestLimitsAreNamed(t *testing.T) {
 	long := strings.Repeat("a", 64<<10)
 	for _, c := range []struct{ name, input, want, reason string }{
-		{"request line", "GET /" + long[:20<<10] + " HTTP/1.1\r\nHost: a\r\n\r\n", "414 close", "request-line-bytes"},
-		{"cookie", "GET / HTTP/1.1\r\nHost: a\r\nCookie: " + long + "\r\n\r\n", "431 close", "head-bytes"},
-		{"fields", "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("A: b\r\n", 101) + "\r\n", "431 close", "fields"},
-		{"body", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1048577\r\n\r\n", "413 close", "body-bytes"},
+		{"request line", "GET /" + long[:20<<10] + " HTTP/1.1\r\nHost: a\r\n\r\n", "414 close", "max-request-line-bytes"},
+		{"cookie", "GET / HTTP/1.1\r\nHost: a\r\nCookie: " + long + "\r\n\r\n", "431 close", "max-head-bytes"},
+		{"fields", "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("A: b\r\n", 101) + "\r\n", "431 close", "max-fields"},
+		{"body", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1048577\r\n\r\n", "413 close", "max-body-bytes"},
 	} {
 		b := newHTTPBench(t, benchOptions{})
 		got, all, err := b.exchangeAll(c.input)

@@ -17,11 +17,12 @@ import (
 type parts uint8
 
 const (
-	partSite parts = 1 << iota
+	partSite parts = 1 << iota // and all programs, for some are the site's
 	partCertificates
 	partKeys
 	partClients
-	partsAll = partSite | partCertificates | partKeys | partClients
+	partTickets // stand beside the generation, and are loaded with it
+	partsAll    = partSite | partCertificates | partKeys | partClients | partTickets
 )
 
 // load makes a generation of what there is on disk now. previous is the one in
@@ -46,15 +47,17 @@ func (s *server) loadWith(certs *certificates, previous *generation, what parts)
 	var open *openSite
 	var programs *programs
 	var keys *ech.Set
-	var keysChanged string
+	var siteChanged, keysChanged, clientsChanged string
 	var clients tlsstack.ClientVerifier
 	var err error
 	if previous != nil {
 		number, open, programs = previous.number+1, previous.shared, previous.programs
 		keys, keysChanged = previous.tls.ECH, previous.keysChanged
-		clients = previous.tls.ClientVerifier
+		clients, clientsChanged = previous.tls.ClientVerifier, previous.clientsChanged
+		siteChanged = previous.siteChanged
 	}
 	if what&partClients != 0 {
+		clientsChanged = signatureOf(s.cfg.ClientCA)
 		if clients, err = s.loadClientCAs(); err != nil {
 			return nil, err
 		}
@@ -66,6 +69,7 @@ func (s *server) loadWith(certs *certificates, previous *generation, what parts)
 		}
 	}
 	if what&partSite != 0 {
+		siteChanged = signatureOf(s.siteFiles()...)
 		if open, err = s.openSite(); err != nil {
 			return nil, err
 		}
@@ -75,7 +79,8 @@ func (s *server) loadWith(certs *certificates, previous *generation, what parts)
 		}
 	}
 	g := &generation{
-		number: number, certs: certs, keysChanged: keysChanged,
+		number: number, certs: certs,
+		siteChanged: siteChanged, keysChanged: keysChanged, clientsChanged: clientsChanged,
 		relays: s.relayTargets(keys), tls: s.tlsConfig(certs, keys, clients),
 	}
 	s.splitInto(g)
@@ -112,7 +117,6 @@ func (s *server) openSite() (*openSite, error) {
 	if path == "" {
 		return nil, nil
 	}
-	signature := signatureOf(path)
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("site %w: give a tar file made by `edge pack`, or a directory", err)
@@ -141,7 +145,7 @@ func (s *server) openSite() (*openSite, error) {
 	if more := skipped - skippedToldMax; more > 0 {
 		s.log.Printf("site %s: %d more entries are not served", path, more)
 	}
-	made := &openSite{Site: opened, changed: signature}
+	made := &openSite{Site: opened}
 	if err := made.failures.load(opened); err != nil {
 		s.log.Printf("%v; our own page stands in", err)
 	}

@@ -233,6 +233,7 @@ func (s *relaySide) expired() {
 		r.startIdle()
 	default:
 		r.w.stats.timeouts.Add(1)
+		r.w.server.log.limited("timeout", "relay to %s ended by --relay-idle-timeout; client %s", r.to, appendPeer(nil, r.peer))
 		r.end(r.w.r.Close)
 	}
 }

@@ -17,7 +17,7 @@ import (
 func (s *server) control(ctx context.Context, o Options) {
 	defer func() { s.tell(s.closeSockets(s.succeeded)) }()
 	s.watchCertificates(ctx)
-	site, keys := s.watchSite(), s.watchKeys()
+	watches := s.watches()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	rotate := time.NewTicker(ticketLifetime / 2)
@@ -29,8 +29,9 @@ func (s *server) control(ctx context.Context, o Options) {
 		case <-o.Reload:
 			s.reopenLogs()
 			s.hangup()
-			site.seen()
-			keys.seen()
+			for _, w := range watches {
+				w.seen()
+			}
 		case <-o.Reopen:
 			s.reopenLogs()
 			s.logCounters()
@@ -39,11 +40,10 @@ func (s *server) control(ctx context.Context, o Options) {
 		case <-s.certsChanged:
 			s.adoptCertificates()
 		case <-look.C:
-			if site.changed() {
-				s.reload("site changed", partSite)
-			}
-			if keys.changed() {
-				s.reload("ECH keys changed", partKeys)
+			for _, w := range watches {
+				if w.changed() {
+					s.reload(w.what+" changed", w.part)
+				}
 			}
 			s.watchECH()
 		case <-rotate.C:
@@ -55,8 +55,19 @@ func (s *server) control(ctx context.Context, o Options) {
 // reload makes a new generation and puts it in service, or keeps the old one
 // and says why.
 func (s *server) reload(why string, what parts) error {
-	next, err := s.load(s.current(), what)
-	return s.replace(why, next, err)
+	var tickets []byte
+	var next *generation
+	var err error
+	if what&partTickets != 0 {
+		tickets, err = s.readTicketKeys()
+	}
+	if err == nil {
+		next, err = s.load(s.current(), what)
+	}
+	if err = s.replace(why, next, err); err == nil {
+		s.takeTicketKeys(tickets)
+	}
+	return err
 }
 
 // replace puts next in service, if err does not say why there is none.
@@ -89,14 +100,8 @@ func (s *server) swap(next *generation) {
 // hangup loads everything anew, together or not at all.
 func (s *server) hangup() {
 	s.tell(s.notify.Reloading())
-	tickets, err := s.readTicketKeys()
+	err := s.reload("SIGHUP", partsAll)
 	if err == nil {
-		err = s.reload("SIGHUP", partsAll)
-	} else {
-		err = s.replace("SIGHUP", nil, err)
-	}
-	if err == nil {
-		s.takeTicketKeys(tickets)
 		if s.certWatch != nil {
 			s.certWatch.Replace(s.current().certs.snapshot)
 		}

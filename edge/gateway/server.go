@@ -72,7 +72,10 @@ type server struct {
 	coding     *coding.Policy // of --compress; nil: answers go as they are
 	builtIn    []ProgramFile  // programs beside those of the configuration
 	maps       bpfvm.MapStore // that programs share, kept over reloads
-	bans       bans
+
+	ticketsChanged string // what the keys of --ticket-keys were made from; see signatureOf
+
+	bans bans
 
 	reloads       atomic.Int64
 	reloadsFailed atomic.Int64
@@ -152,12 +155,12 @@ func newServer(o Options) *server {
 
 		builtIn: o.Programs,
 		headLimits: http1.Limits{
-			MethodBytes:      http1.DefaultLimits.MethodBytes,
+			MethodBytes:      l.MethodBytes,
 			RequestLineBytes: l.RequestLineBytes,
 			HeadBytes:        l.HeadBytes,
 			Fields:           l.Fields,
-			ChunkLineBytes:   http1.DefaultLimits.ChunkLineBytes,
-			TrailerBytes:     http1.DefaultLimits.TrailerBytes,
+			ChunkLineBytes:   l.ChunkLineBytes,
+			TrailerBytes:     l.TrailerBytes,
 			BodyBytes:        l.BodyBytes,
 		},
 		stats:        make([]stats, o.Config.Workers),

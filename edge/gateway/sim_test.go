@@ -1,15 +1,18 @@
 package gateway
 
 import (
+	"archive/tar"
 	"bufio"
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,7 +42,7 @@ type benchOptions struct {
 
 func newBench(t *testing.T, o benchOptions) *bench {
 	t.Helper()
-	b := &bench{t: t, log: new(bytes.Buffer), files: siteFiles()}
+	b := &bench{t: t, log: new(bytes.Buffer), files: maps.Clone(benchFiles())}
 	cfg := config.New()
 	cfg.Workers = 1
 	if o.config != nil {
@@ -52,7 +55,7 @@ func newBench(t *testing.T, o benchOptions) *bench {
 	b.s = newServer(Options{Config: cfg, Out: io.Discard, Log: NewLog(b.log), Getenv: func(string) string { return "" }})
 	g := &generation{number: 1, certs: &certificates{}}
 	if !o.noSite {
-		g.serve(&openSite{Site: openFiles(t, b.files)})
+		g.serve(&openSite{Site: openBenchSite(t)})
 	}
 	g.take()
 	b.s.gen.Store(g)
@@ -73,8 +76,8 @@ func newBench(t *testing.T, o benchOptions) *bench {
 	return b
 }
 
-// siteFiles is a site with one file on each side of every size that matters.
-func siteFiles() map[string][]byte {
+// benchFiles is a site with one file on each side of every size that matters.
+var benchFiles = sync.OnceValue(func() map[string][]byte {
 	files := map[string][]byte{"index.html": []byte("<h1>index</h1>\n"), "empty.txt": {}}
 	rnd := rand.NewChaCha8([32]byte{1})
 	for _, n := range []int{174, 16384, 16385, 100 << 10, 131072, 1<<20 + 7, 3<<20 + 1} {
@@ -83,6 +86,38 @@ func siteFiles() map[string][]byte {
 		files[fmt.Sprintf("f%d.bin", n)] = data
 	}
 	return files
+})
+
+// benchArchive is the tar of benchFiles, which has no name any more.
+var benchArchive = sync.OnceValue(func() *os.File {
+	dir, err := os.MkdirTemp("", "edge-bench-*")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	f, err := os.Create(dir + "/site.tar")
+	if err != nil {
+		panic(err)
+	}
+	w := tar.NewWriter(f)
+	for name, data := range benchFiles() {
+		w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data)), ModTime: time.Unix(1700000000, 0)})
+		w.Write(data)
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	return f
+})
+
+// openBenchSite opens it anew: nothing is kept in memory yet.
+func openBenchSite(t *testing.T) *site.Site {
+	t.Helper()
+	s, err := site.Open(fmt.Sprintf("/proc/self/fd/%d", benchArchive().Fd()), site.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func openFiles(t *testing.T, files map[string][]byte) *site.Site {

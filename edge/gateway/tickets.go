@@ -38,6 +38,7 @@ func (s *server) readTicketKeys() ([]byte, error) {
 	if s.cfg.TicketKeys == "" {
 		return nil, nil
 	}
+	signature := signatureOf(s.cfg.TicketKeys)
 	info, err := os.Stat(s.cfg.TicketKeys)
 	if err != nil {
 		return nil, fmt.Errorf("--ticket-keys: %w", err)
@@ -52,6 +53,7 @@ func (s *server) readTicketKeys() ([]byte, error) {
 	if _, err := tlsstack.ParseTicketKeys(file); err != nil {
 		return nil, fmt.Errorf("--ticket-keys %s: %w", s.cfg.TicketKeys, err)
 	}
+	s.ticketsChanged = signature
 	return file, nil
 }
 

@@ -22,6 +22,16 @@ const (
 	timerLinger              // waiting for the peer's FIN
 )
 
+// timeoutNames are the flags that the log names when they end a connection. To be
+// idle is nobody's fault.
+var timeoutNames = [...]string{
+	timerHandshake: "handshake-timeout",
+	timerHead:      "head-timeout",
+	timerBody:      "body-timeout",
+	timerWrite:     "write-timeout",
+	timerLinger:    "",
+}
+
 // lingerTime is how long a peer may take to see our FIN.
 const lingerTime = 2 * time.Second
 
@@ -128,8 +138,8 @@ func (c *conn) expired() {
 	if c.stage == stageClosed {
 		return
 	}
-	if c.timer == timerWrite && c.x != nil && c.wholeSpent() {
-		c.abort()
+	if c.wholeSpent() {
+		c.endSpent()
 		return
 	}
 	if c.timer == timerWrite && c.moves() {
@@ -144,11 +154,7 @@ func (c *conn) expired() {
 		c.rest()
 		return
 	}
-	c.w.stats.timeouts.Add(1)
-	if x := c.x; c.timer == timerNone && x != nil && x.routes != nil && !x.headDone {
-		c.upstreamFailed(x, proxy.AnswerTimeout) // the time for the whole request
-		return
-	}
+	c.tellTimeout(timeoutNames[c.timer])
 	switch c.timer {
 	case timerIdle:
 		c.finish()
@@ -158,6 +164,27 @@ func (c *conn) expired() {
 		c.abort()
 	default:
 		c.close()
+	}
+}
+
+// endSpent ends a request that took longer than it may as a whole. A client that
+// waits for an application is told.
+func (c *conn) endSpent() {
+	if x := c.x; c.timer == timerNone && x.routes != nil && !x.headDone {
+		c.tellTimeout("")
+		c.upstreamFailed(x, proxy.RequestTimeout)
+		return
+	}
+	c.tellTimeout("request-timeout")
+	c.abort()
+}
+
+// tellTimeout counts the end of a connection by a timeout, and tells of it unless
+// name is empty.
+func (c *conn) tellTimeout(name string) {
+	c.w.stats.timeouts.Add(1)
+	if name != "" {
+		c.w.server.log.limited("timeout", "connection ended by --%s; client %s", name, c.clientName())
 	}
 }
 
@@ -200,9 +227,10 @@ func (c *conn) acked() uint64 {
 	return info.Bytes_acked
 }
 
+// wholeSpent says whether the request took as long as it may as a whole.
 func (c *conn) wholeSpent() bool {
 	whole := c.w.server.cfg.Timeouts.Request
-	return whole > 0 && c.w.r.Now().Sub(c.x.started) >= whole
+	return whole > 0 && c.x != nil && c.w.r.Now().Sub(c.x.started) >= whole
 }
 
 // timedOut answers a head that did not arrive in time (RFC 9110, 15.5.9).
@@ -210,7 +238,7 @@ func (c *conn) timedOut() {
 	x := c.w.newExchange()
 	c.begin(x)
 	x.bodyEnd = true
-	errorPage(&x.resp, 408)
+	errorPageFor(&x.resp, 408, "the request head took longer than head-timeout")
 	x.resp.Close = true
 	c.produce()
 }

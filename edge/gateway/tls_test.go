@@ -52,7 +52,7 @@ func newTLSBench(t *testing.T, o benchOptions, names ...[]string) *tlsBench {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g.serve(&openSite{Site: openFiles(t, siteFiles())})
+		g.serve(&openSite{Site: openBenchSite(t)})
 		s.gen.Store(g)
 	}
 	b := &tlsBench{bench: newBench(t, o)}

@@ -250,6 +250,9 @@ func TestProxyWholeRequestTime(t *testing.T) {
 	if resp := exchanged(t, p.Read(), "GET")[0]; resp.StatusCode != 504 {
 		t.Errorf("status %d", resp.StatusCode)
 	}
+	if !strings.Contains(b.log.String(), "request-timeout") {
+		t.Errorf("the log does not name the limit: %s", b.log)
+	}
 	conn.Close()
 	p.Close()
 	b.done()

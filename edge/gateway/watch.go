@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -17,53 +18,60 @@ const (
 	lookShare = 50
 )
 
-// fileWatch notices that a file, or anything below a directory, was replaced. A
-// change counts when it has stood still for one look: an archive is not written
-// in an instant. The nil fileWatch notices nothing.
+// fileWatch notices that files, or anything below directories, were replaced. A
+// change counts when it has stood still for one look: an archive is not written in
+// an instant.
 type fileWatch struct {
-	path    string
+	what    string // changed, for the log
+	part    parts
+	paths   []string
 	loaded  func() string // signature of what is in service
 	last    string        // as of the last look
 	handled string        // what was loaded, or failed to
 	next    time.Time     // of the next look
 }
 
-// watchSite is nil without --reload-on-change.
-func (s *server) watchSite() *fileWatch {
-	if !s.cfg.ReloadOnChange {
-		return nil
+// watches are the files whose changes are loaded without a signal: the ECH keys,
+// and with --reload-on-change all that a reload loads. Certificates have a watcher
+// of their own.
+func (s *server) watches() (all []*fileWatch) {
+	add := func(what string, part parts, loaded func() string, paths ...string) {
+		if strings.Join(paths, "") != "" {
+			all = append(all, &fileWatch{what: what, part: part, paths: paths, loaded: loaded})
+		}
 	}
-	w := &fileWatch{path: s.cfg.Site, loaded: func() string { return s.current().shared.changed }}
-	w.seen()
-	return w
+	add("ECH keys", partKeys, func() string { return s.current().keysChanged }, s.cfg.ECHDir)
+	if s.cfg.ReloadOnChange {
+		add("site", partSite, func() string { return s.current().siteChanged }, s.siteFiles()...)
+		add("client authorities", partClients, func() string { return s.current().clientsChanged }, s.cfg.ClientCA)
+		add("ticket keys", partTickets, func() string { return s.ticketsChanged }, s.cfg.TicketKeys)
+	}
+	for _, w := range all {
+		w.seen()
+	}
+	return all
 }
 
-// watchKeys is nil without ECH keys.
-func (s *server) watchKeys() *fileWatch {
-	if s.cfg.ECHDir == "" {
-		return nil
-	}
-	w := &fileWatch{path: s.cfg.ECHDir, loaded: func() string { return s.current().keysChanged }}
-	w.seen()
-	return w
+// siteFiles are the site, and the programs beside it: they change together, so that
+// what is bad in one is tried again with a change of the other.
+func (s *server) siteFiles() []string {
+	return append([]string{s.cfg.Site, s.cfg.ScriptDir}, s.cfg.Scripts...)
 }
 
 // seen takes what is in service for what there is.
 func (w *fileWatch) seen() {
-	if w != nil {
-		w.handled = w.loaded()
-		w.last = w.handled
-	}
+	w.handled = w.loaded()
+	w.last = w.handled
 }
 
 // changed looks, if it is time to, and says whether there is something to load.
 // What it once said so of it does not say again.
 func (w *fileWatch) changed() bool {
-	if w == nil || time.Now().Before(w.next) {
+	if time.Now().Before(w.next) {
 		return false
 	}
 	start := time.Now()
-	now := signatureOf(w.path)
+	now := signatureOf(w.paths...)
 	w.next = start.Add(lookShare * time.Since(start))
 	still := now == w.last
 	w.last = now
@@ -74,9 +82,19 @@ func (w *fileWatch) changed() bool {
 	return true
 }
 
-// signatureOf changes when the files at a path do: identity, size and times of
-// the file, or of every file below the directory.
-func signatureOf(path string) string {
+// signatureOf changes when the files at the paths do: identity, size and times of
+// a file, or of every file below a directory.
+func signatureOf(paths ...string) string {
+	var all []string
+	for _, path := range paths {
+		if path != "" {
+			all = append(all, signatureOfOne(path))
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+func signatureOfOne(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "unreadable"

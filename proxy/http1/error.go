@@ -19,8 +19,8 @@ var (
 	errBareLF       = fault(400, "line ends with a bare LF", "RFC 9112, 2.2")
 	errBareCR       = fault(400, "CR not followed by LF", "RFC 9112, 2.2")
 	errEmptyLine    = fault(400, "more than one empty line before the request line", "RFC 9112, 2.2")
-	errHeadBytes    = fault(431, "head longer than head-bytes", "RFC 6585, 5")
-	errFields       = fault(431, "more fields than fields", "RFC 6585, 5")
+	errHeadBytes    = fault(431, "head longer than max-head-bytes", "RFC 6585, 5")
+	errFields       = fault(431, "more fields than max-fields", "RFC 6585, 5")
 	errFold         = fault(400, "field line folded or started with a blank", "RFC 9112, 5.2")
 	errFieldName    = fault(400, "field name is not a token", "RFC 9112, 5.1")
 	errFieldBlank   = fault(400, "blank within or behind a field name", "RFC 9112, 5.1")
@@ -31,8 +31,8 @@ var (
 // Faults of the request line.
 var (
 	errMethod       = fault(400, "method is not a token", "RFC 9112, 3.1")
-	errMethodBytes  = fault(501, "method longer than method-bytes", "RFC 9112, 3")
-	errLineBytes    = fault(414, "request line longer than request-line-bytes", "RFC 9112, 3")
+	errMethodBytes  = fault(501, "method longer than max-method-bytes", "RFC 9112, 3")
+	errLineBytes    = fault(414, "request line longer than max-request-line-bytes", "RFC 9112, 3")
 	errTarget       = fault(400, "request-target of no known form", "RFC 9112, 3.2")
 	errTargetBytes  = fault(400, "control byte, blank or # in the request-target", "RFC 9112, 3.2")
 	errScheme       = fault(400, "absolute-form of another scheme than http or https", "RFC 9112, 3.2.2")
@@ -60,13 +60,13 @@ var (
 
 // Faults of bodies.
 var (
-	errBodyBytes     = fault(413, "body longer than body-bytes", "RFC 9110, 15.5.14")
+	errBodyBytes     = fault(413, "body longer than max-body-bytes", "RFC 9110, 15.5.14")
 	errChunkSize     = fault(400, "chunk size is not a hexadecimal number", "RFC 9112, 7.1")
 	errChunkOverflow = fault(400, "chunk size too large", "RFC 9112, 7.1")
 	errChunkExt      = fault(400, "malformed chunk extension", "RFC 9112, 7.1.1")
-	errChunkLine     = fault(400, "chunk size line longer than chunk-line-bytes", "RFC 9112, 7.1.1")
+	errChunkLine     = fault(400, "chunk size line longer than max-chunk-line-bytes", "RFC 9112, 7.1.1")
 	errChunkEnd      = fault(400, "chunk data not followed by CRLF", "RFC 9112, 7.1")
-	errTrailerBytes  = fault(431, "trailer section longer than trailer-bytes", "RFC 9112, 7.1.2")
+	errTrailerBytes  = fault(431, "trailer section longer than max-trailer-bytes", "RFC 9112, 7.1.2")
 	errTrailerField  = fault(400, "field that may not stand in a trailer section", "RFC 9110, 6.5.1")
 	errBodyFailed    = fault(400, "body read on after an error", "RFC 9112, 6")
 	errTruncated     = fault(400, "connection ended within the body", "RFC 9112, 8")

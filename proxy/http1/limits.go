@@ -1,7 +1,7 @@
 package http1
 
-// Limits bounds what a peer may send. The kebab-case form of a field's name
-// ("request-line-bytes") stands in the Reason of the Error that it causes.
+// Limits bounds what a peer may send. The kebab-case form of a field's name behind "max-"
+// ("max-request-line-bytes") stands in the Reason of the Error that it causes.
 type Limits struct {
 	// MethodBytes is the longest method. Longer: 501 (RFC 9112, 3). All
 	// registered methods are shorter than 18 bytes.
