@@ -114,7 +114,7 @@ func expected(in isa.Insn, dst, src uint64) uint64 {
 
 // TestArithmetic executes each operation on many pairs of registers, those of
 // division and shifts (RAX, RCX, RDX in native code) among them, and with constants
-// of the awkward kind. No register but the destination may change.
+// of the awkward kind. No register but the destination may change (B01, B02, B03).
 func TestArithmetic(t *testing.T) {
 	codes := []uint8{isa.Add, isa.Sub, isa.Mul, isa.Div, isa.Or, isa.And, isa.Lsh, isa.Rsh, isa.Neg, isa.Mod, isa.Xor, isa.Mov, isa.Arsh}
 	imms := []int32{0, 1, -1, 2, 3, 16, 31, 32, 33, 63, 64, 65, -0x80000000, 0x7fffffff, -7}

@@ -50,7 +50,7 @@ func eachEngine(t *testing.T, test func(t *testing.T, e Engine)) {
 	}
 }
 
-// TestEndlessLoops: whatever the loop is made of, Run comes back, again and again.
+// TestEndlessLoops: whatever the loop is made of, Run comes back, again and again (B07).
 func TestEndlessLoops(t *testing.T) {
 	for name, text := range map[string]string{
 		"self":           "ja -1",

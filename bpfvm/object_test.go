@@ -130,6 +130,8 @@ func (g *guest) want(name string, kind uint32, want uint64) {
 	}
 }
 
+// What several compilers make of strings, globals, calls and sections loads and works,
+// or is refused by name (B08); so do the tests below.
 func TestObjectStrings(t *testing.T) {
 	for _, name := range []string{"strings.o", "strings_nobtf.o"} {
 		eachObject(t, name, func(g *guest) {

@@ -141,7 +141,7 @@ func TestUnusedFields(t *testing.T) {
 	}
 }
 
-// TestAtomicSet tries every immediate near the legal ones, in each size.
+// TestAtomicSet tries every immediate near the legal ones, in each size (B05).
 func TestAtomicSet(t *testing.T) {
 	legal := map[int32]bool{0x00: true, 0x01: true, 0x40: true, 0x41: true, 0x50: true, 0x51: true, 0xa0: true, 0xa1: true, 0xe1: true, 0xf1: true}
 	exit := isa.New(isa.OpExit, 0, 0, 0, 0)

@@ -53,7 +53,8 @@ func unhex(t testing.TB, s string) []byte {
 }
 
 // TestVectors compares all four forms with the captures' and the hand-made
-// hellos', which are listed by the sentence of the specification they test.
+// hellos', which are listed by the sentence of the specification they test: counts,
+// absences and order among them (J03).
 func TestVectors(t *testing.T) {
 	var h ja4.Hello
 	for _, file := range []string{"pcap_tcp.json", "pcap_quic.json", "synthetic.json"} {

@@ -83,7 +83,7 @@ func (h hello) ja4(t *testing.T) string {
 }
 
 // TestProtocolCharacters runs the rule for the two ALPN characters over names
-// that are not letters and digits at both ends.
+// that are not letters and digits at both ends (J01).
 func TestProtocolCharacters(t *testing.T) {
 	for _, c := range []struct{ name, want string }{
 		{"\xab", "ab"}, {"\x20", "20"}, {"z", "zz"}, {"\xab\xcd", "ad"}, {"\x20a", "21"},
@@ -97,7 +97,7 @@ func TestProtocolCharacters(t *testing.T) {
 	compare(t, "no ALPN", hello{}.ja4(t)[8:10], "00")
 }
 
-// TestGREASELookalikes drops the sixteen values of RFC 8701 and no others.
+// TestGREASELookalikes drops the sixteen values of RFC 8701 and no others (J02).
 func TestGREASELookalikes(t *testing.T) {
 	base := hello{
 		suites: []uint16{0x1301},

@@ -339,7 +339,7 @@ func TestReloadKeepsMaps(t *testing.T) {
 	b.done()
 }
 
-// A bad file refuses all, and is named.
+// A bad file refuses all, and is named (B08).
 func TestBadProgramsAreRefused(t *testing.T) {
 	good := scriptFile(t, "header.o")
 	big := ProgramFile{Name: "big.o", Content: make([]byte, programBytesMax)}
