@@ -1,5 +1,6 @@
 # make build          bin/edge
-# make run            build, pack the example site, serve it with a development certificate and ECH keys
+# make run            build, pack the example site, serve it with a development certificate and ECH keys,
+#                     and the example application below /api
 # make test           every test
 # make explore        the simulated tests ROUNDS times, with random seeds
 # make test-browser   the example site in headless Chromium, and ECH in Chromium and Firefox
@@ -37,7 +38,8 @@ run: build
 	tools/setup/setup.sh
 	tools/setup/site.sh bin/edge $(STATE)/site.tar
 	ls $(STATE)/ech/*.pem >/dev/null 2>&1 || bin/edge keys gen-ech --public-name public.localhost --dir $(STATE)/ech > $(STATE)/ech.zone
-	exec bin/edge serve --dev --state-dir $(STATE) --ech $(STATE)/ech --listen $(LISTEN) $(STATE)/site.tar
+	go build -o bin/example-app ./examples/app
+	exec examples/run.sh bin/edge bin/example-app --dev --state-dir $(STATE) --ech $(STATE)/ech --listen $(LISTEN) $(STATE)/site.tar
 
 test:
 	tools/setup/setup.sh

@@ -120,16 +120,22 @@ func serveDev(t *testing.T, args ...string) *instance {
 	t.Helper()
 	state := t.TempDir()
 	in := startServe(t, append([]string{"--dev", "--state-dir", state}, args...)...)
+	in.trustDev(state)
+	return in
+}
+
+// trustDev has clients trust the development authority in a state directory.
+func (in *instance) trustDev(state string) {
+	in.t.Helper()
 	in.caFile = filepath.Join(state, "dev", "authority", "ca.pem")
 	pem, err := os.ReadFile(in.caFile)
 	if err != nil {
-		t.Fatal(err)
+		in.t.Fatal(err)
 	}
 	in.roots = x509.NewCertPool()
 	if !in.roots.AppendCertsFromPEM(pem) {
-		t.Fatalf("%s holds no certificate", in.caFile)
+		in.t.Fatalf("%s holds no certificate", in.caFile)
 	}
-	return in
 }
 
 func startServe(t *testing.T, args ...string) *instance {
@@ -138,6 +144,14 @@ func startServe(t *testing.T, args ...string) *instance {
 	args = slices.Concat([]string{"serve", "--listen", "127.0.0.1:0", "--workers", "1"}, unhurried, args)
 	in.cmd = command(context.Background(), args...)
 	in.cmd.Stderr = &in.stderr
+	in.launch(args)
+	return in
+}
+
+// launch starts in.cmd and waits until it says that it is ready.
+func (in *instance) launch(args []string) {
+	t := in.t
+	t.Helper()
 	stdout, err := in.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +177,6 @@ func startServe(t *testing.T, args ...string) *instance {
 	case <-time.After(patience):
 		t.Fatalf("edge %q was not ready within %v; stderr:\n%s", args, patience, in.stderr.String())
 	}
-	return in
 }
 
 // wanted is the number of addresses that args ask for.

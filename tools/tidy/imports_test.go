@@ -94,7 +94,7 @@ const importRules = `
 	< tools/bpfasm;
 
 	NONE
-	< tools/soak/websocket;
+	< tools/soak/websocket, examples/app;
 
 	# Traffic for a proxy, which it looks at from outside alone.
 	tools/soak/websocket
