@@ -125,9 +125,9 @@ var limitRows = []limitRow{
 	{"max-connections-per-address", func(l *Limits) any { return &l.ConnectionsPerAddress }, false, 0, mb, 8192,
 		"of those, most from one client address (IPv6: one /64); 0 for no limit"},
 
-	// Reserved, not used: a page costs memory from its first use on. Sending at
-	// full speed takes 128 KB a connection, so this is 2,000 of them at once;
-	// the others wait their turn.
+	// Reserved, not used: a page costs memory from its first use on. A quarter is
+	// for receiving. Sending at full speed takes 128 KB a connection, so the rest
+	// is 1,500 of them at once; the others wait their turn.
 	{"buffer-bytes", func(l *Limits) any { return &l.BufferBytes }, true, mb, 64 * gb, 256 * mb,
 		"most memory for data in flight, for each worker"},
 

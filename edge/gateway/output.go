@@ -65,6 +65,15 @@ func (w *worker) outBuffer(n int) []byte {
 	return w.r.Buffers().Get(n)
 }
 
+// tight says that memory runs low. A connection then waits for its Send before it
+// puts more together: a reader that is slow needs no second buffer, and many such
+// readers would keep everybody else waiting.
+func (w *worker) tight() bool { return w.r.Buffers().Available() <= w.tightBelow }
+
+// tightShare is the share of the buffer budget, as a divisor, below which it runs
+// low.
+const tightShare = 2
+
 // inputShare is the share of the buffer budget, as a divisor, that large output
 // leaves for input.
 const inputShare = 16
@@ -246,7 +255,7 @@ type fill struct {
 func (c *conn) startFill(fd int, off, left int64) bool {
 	want := int(min(left, int64(outBytesMax)))
 	size := min(c.wireSize(want), outBytesMax-len(c.out)-fillSpare)
-	if size < fillLeast && c.wireSize(want) > size {
+	if size < fillLeast && c.wireSize(want) > size || c.sending != nil && c.w.tight() {
 		return false // what is there goes out first
 	}
 	if !c.room(size + fillSpare) {

@@ -293,7 +293,7 @@ func (c *conn) putStreamHead(x *exchange, head int, data []byte) {
 // streamRoom makes room for body bytes and says for how many, at most want. With
 // left more announced the room is that of a piece, not to grow step by step.
 func (c *conn) streamRoom(x *exchange, want int, left int64) int {
-	if c.filling || c.starved || c.stage != stageOpen {
+	if c.filling || c.starved || c.stage != stageOpen || c.sending != nil && c.w.tight() {
 		return 0
 	}
 	c.takeTLSOutput()

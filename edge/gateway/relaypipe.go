@@ -23,11 +23,9 @@ import (
 // benchmark cost as much as before, or more.
 
 const (
-	// recvBuffers are what a worker's reactor has. Relays may hold a quarter of
-	// them, and leave a quarter of the pool alone: those whose targets do not read
-	// starve nobody.
-	recvBuffers = 4096
-	relayShare  = 4
+	// Relays may hold a quarter of the receive buffers, and leave a quarter of the
+	// pool alone: those whose targets do not read starve nobody.
+	relayShare = 4
 
 	// dripBytesMax is the largest piece that is worth a copy to save a buffer, and
 	// dripBufferBytes the buffer that collects such pieces.

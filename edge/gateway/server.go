@@ -230,10 +230,12 @@ func gather(from <-chan error, n int) (first error) {
 
 // work is one worker's thread.
 func (s *server) work(o Options, i int, places []*place, started chan<- error, ready *sync.WaitGroup) error {
+	pool, recv := dealBuffers(s.cfg.Limits.BufferBytes)
 	r, err := o.NewReactor(s.cfg.Reactor, reactor.Options{
 		SocketsMax:  s.socketsMax(),
-		BufferBytes: int(s.cfg.Limits.BufferBytes),
-		RecvBuffers: recvBuffers,
+		BufferBytes: pool,
+		RecvBytes:   recvBytes,
+		RecvBuffers: recv,
 		Log:         func(line string) { s.log.Printf("worker %d: %s", i, line) },
 	})
 	if err != nil {

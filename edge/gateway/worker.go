@@ -35,6 +35,7 @@ type worker struct {
 	relayReserve int        // bytes of buffers that they leave alone
 
 	inputReserve int // bytes of buffers that large output leaves alone
+	tightBelow   int // bytes of buffers below which memory is said to run low
 	bySource     sources
 
 	routes    []*upstreams          // of --proxy, by server.routes
@@ -111,10 +112,12 @@ func newWorker(s *server, index int, r reactor.Reactor) *worker {
 		},
 	}
 	w.access.to = s.logs
-	w.relayKeptMax = recvBuffers / relayShare
+	_, recv := dealBuffers(s.cfg.Limits.BufferBytes)
+	w.relayKeptMax = recv / relayShare
 	w.relayReserve = r.Buffers().Available() / relayShare
 	w.routes = newUpstreams(s)
 	w.compress = newCompressor(s)
+	w.tightBelow = r.Buffers().Available() / tightShare
 	w.inputReserve = max(r.Buffers().Available()/inputShare, outBytesMax)
 	io.ReadFull(s.rand, w.idPrefix[:]) // fails only where nothing else works either
 	s.current().take()

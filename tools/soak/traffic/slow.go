@@ -24,6 +24,7 @@ const (
 	slowPieceBytes = 16 << 10               // what a slow reader takes at a time
 	slowPause      = 250 * time.Millisecond // before each
 	slowBuffer     = 64 << 10               // of its socket
+	slowBegin      = 16                     // so many connect at a time
 )
 
 // SlowReport is what came of slow downloads.
@@ -47,10 +48,11 @@ func RunSlow(ctx context.Context, app *App, o Options, s Slow) (SlowReport, erro
 		beside.Go(func() { every(ctx, 5*time.Second, func() { s.Progress(got.Load()) }) })
 	}
 	each := make([]int64, s.Downloads)
+	begin := make(chan struct{}, slowBegin)
 	for i := range s.Downloads {
 		all.Go(func() {
 			c := r.newClient(i)
-			err := c.download(ctx, s.Bytes, func(n int64) { each[i] += n; got.Add(n) })
+			err := c.download(ctx, begin, s.Bytes, func(n int64) { each[i] += n; got.Add(n) })
 			if err != nil {
 				app.judge.fault("download", c.next, err)
 			}
@@ -66,17 +68,13 @@ func RunSlow(ctx context.Context, app *App, o Options, s Slow) (SlowReport, erro
 	return report, nil
 }
 
-// download reads one answer slowly until ctx ends.
-func (c *client) download(ctx context.Context, size int64, took func(int64)) error {
+// download reads one answer slowly until ctx ends. begin lets a few connect at a
+// time, for a handshake has a deadline that a crowd would miss.
+func (c *client) download(ctx context.Context, begin chan struct{}, size int64, took func(int64)) error {
 	a := asked{kind: kindHuge, token: c.token(), answer: size}
-	if err := c.connect(); err != nil {
-		return err
-	}
-	c.raw.SetReadBuffer(slowBuffer)
-	if err := c.send(head(http.MethodGet, a)); err != nil {
-		return err
-	}
-	resp, err := c.response(http.MethodGet, a, 200)
+	begin <- struct{}{}
+	resp, err := c.startDownload(a)
+	<-begin
 	if err != nil {
 		return err
 	}
@@ -90,6 +88,17 @@ func (c *client) download(ctx context.Context, size int64, took func(int64)) err
 		time.Sleep(slowPause)
 	}
 	return nil
+}
+
+func (c *client) startDownload(a asked) (*http.Response, error) {
+	if err := c.connect(); err != nil {
+		return nil, err
+	}
+	c.raw.SetReadBuffer(slowBuffer)
+	if err := c.send(head(http.MethodGet, a)); err != nil {
+		return nil, err
+	}
+	return c.response(http.MethodGet, a, 200)
 }
 
 // every calls f at intervals until ctx ends.
