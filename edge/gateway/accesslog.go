@@ -211,7 +211,7 @@ func (w *worker) Fired(tag uint64) {
 		w.access.flush()
 	case tagTrim:
 		w.trimCoders()
-	case tagPrograms, tagCoders: // TurnEnd goes on with them
+	case tagPrograms, tagCoders, tagFed: // TurnEnd goes on with them
 	}
 }
 
@@ -224,6 +224,7 @@ const (
 	tagPrograms
 	tagCoders
 	tagTrim
+	tagFed
 )
 
 var _ reactor.Handler = (*worker)(nil)

@@ -298,4 +298,7 @@ func (w *worker) feedStarved() {
 		}
 	}
 	w.starved = append(w.starved[:0], w.starved[i:]...)
+	if i > 0 {
+		w.r.After(0, tagFed) // what they put out is sent at the end of the next turn
+	}
 }
