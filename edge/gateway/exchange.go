@@ -74,9 +74,11 @@ func (w *worker) endExchange(c *conn, x *exchange) {
 	if x.run != nil {
 		w.endRun(x.run)
 	}
-	w.dropCoder(x)
 	if x.held != nil {
 		w.r.Buffers().Put(x.held)
+	}
+	if x.coder != nil {
+		w.dropCoder(x)
 	}
 	w.leave(x.gen)
 	req, resp := x.req, x.resp
