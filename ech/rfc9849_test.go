@@ -11,8 +11,9 @@ import (
 )
 
 // Each MUST of RFC 9849, sections 5 to 7, that concerns a server before its
-// handshake: the sentence, and a hello that keeps or breaks it. The signals of
-// section 7.2 are in confirm_test.go.
+// handshake: the sentence, and a hello that keeps or breaks it. Second hellos (7.1.1)
+// are in second_test.go, the signals of section 7.2 in confirm_test.go, and whatever
+// takes a handshake in package tlsstack, in a file of this name.
 
 // openInner seals an encoded inner hello and opens it.
 func openInner(t *testing.T, outer *hello, encoded []byte) (ech.Outcome, *wire.ClientHello, error) {
@@ -117,7 +118,7 @@ func TestExpansionIsBounded(t *testing.T) {
 	}
 }
 
-// TestReceivedBytesAreAuthenticated: 5.2, the additional data "matches the
+// TestReceivedBytesAreAuthenticated: field case E07. 5.2, the additional data "matches the
 // ClientHelloOuter except that the payload field […] is replaced with a byte
 // string of the same length but whose contents are zeros". Outer hellos with all
 // that a parser could be tempted to write in another way, in shuffled order.
@@ -153,7 +154,7 @@ func TestReceivedBytesAreAuthenticated(t *testing.T) {
 	}
 }
 
-// TestGREASE: 6.2 and 7.1 "if all candidate ECHConfig values fail to decrypt the
+// TestGREASE: field case E08. 6.2 and 7.1 "if all candidate ECHConfig values fail to decrypt the
 // extension, the client-facing server MUST ignore the extension and proceed with
 // the connection using ClientHelloOuter"; "If the server is configured with any
 // ECHConfigs, it MUST include the "encrypted_client_hello" extension in its
@@ -242,7 +243,7 @@ func TestType(t *testing.T) {
 	}
 }
 
-// TestExtensionForm: 5, the structure of ECHClientHello. What does not fit is
+// TestExtensionForm: field case E04. 5, the structure of ECHClientHello. What does not fit is
 // malformed, and not merely undecryptable.
 func TestExtensionForm(t *testing.T) {
 	good := []byte{0, 0, 1, 0, 1, 9, 0, 2, 1, 2, 0, 1, 0}

@@ -28,13 +28,13 @@ const (
 // names is what ECH tests need: certificates for the public name and the hidden
 // one, and a directory of keys.
 type names struct {
-	t     *testing.T
+	t     testing.TB
 	certs string
 	keys  string
 	roots *x509.CertPool
 }
 
-func newNames(t *testing.T) *names {
+func newNames(t testing.TB) *names {
 	t.Helper()
 	n := &names{t: t, certs: t.TempDir(), keys: filepath.Join(t.TempDir(), "keys"), roots: x509.NewCertPool()}
 	for i, name := range []string{publicName, hiddenName} {
@@ -111,7 +111,7 @@ func (s *echServer) page(conf *tls.Config) (tls.ConnectionState, error) {
 	return c.ConnectionState(), nil
 }
 
-func expectPageOf(t *testing.T, c *tls.Conn, host string) {
+func expectPageOf(t testing.TB, c *tls.Conn, host string) {
 	t.Helper()
 	if _, err := fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", host); err != nil {
 		t.Fatal(err)

@@ -60,7 +60,7 @@ func command(ctx context.Context, args ...string) *exec.Cmd {
 }
 
 // outcome runs the program to its end.
-func outcome(t *testing.T, args ...string) (status int, stdout, stderr string) {
+func outcome(t testing.TB, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -103,7 +103,7 @@ var unhurried = []string{
 
 // instance is a running `edge serve`.
 type instance struct {
-	t      *testing.T
+	t      testing.TB
 	cmd    *exec.Cmd
 	stderr lockedBuffer
 	tls    string // HOST:PORT
@@ -138,7 +138,7 @@ func (in *instance) trustDev(state string) {
 	}
 }
 
-func startServe(t *testing.T, args ...string) *instance {
+func startServe(t testing.TB, args ...string) *instance {
 	t.Helper()
 	in := &instance{t: t, ended: make(chan error, 1)}
 	args = slices.Concat([]string{"serve", "--listen", "127.0.0.1:0", "--workers", "1"}, unhurried, args)
@@ -296,7 +296,7 @@ func get(c io.ReadWriter, path string) (*http.Response, string, error) {
 const page = "<!DOCTYPE html><title>test</title><p>the page of these tests\n"
 
 // site writes a small site and returns its folder.
-func site(t *testing.T) string {
+func site(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range map[string]string{

@@ -277,7 +277,7 @@ func TestReloadOnChangeOfTheRest(t *testing.T) {
 
 // writePair writes a certificate that signs itself, with its key, to one file of
 // dir. The serial number tells it from others.
-func writePair(t *testing.T, dir, file string, serial int64, names ...string) (certificate []byte) {
+func writePair(t testing.TB, dir, file string, serial int64, names ...string) (certificate []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

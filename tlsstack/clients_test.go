@@ -19,6 +19,7 @@ import (
 type capture struct {
 	Client, Version, Label string
 	Records                []string
+	KeyPEM                 string `json:"ech_key_pem"`
 }
 
 // readCaptures returns the bytes up to the server's first answer of each capture.

@@ -17,7 +17,13 @@ import (
 const publicName = "public.example"
 
 // echKey makes a key for the public name with a config_id.
-func echKey(t *testing.T, id uint8) *ech.Key {
+func echKey(t testing.TB, id uint8) *ech.Key {
+	t.Helper()
+	return echKeyOf(t, id, ech.KEMX25519)
+}
+
+// echKeyOf does so for a KEM.
+func echKeyOf(t testing.TB, id uint8, kem uint16) *ech.Key {
 	t.Helper()
 	var others []uint8
 	for i := range 256 {
@@ -26,7 +32,7 @@ func echKey(t *testing.T, id uint8) *ech.Key {
 		}
 	}
 	key, err := ech.GenerateKey(ech.KeyParameters{
-		PublicName: publicName, KEM: ech.KEMX25519, Suites: []ech.Suite{{KDF: 1, AEAD: 1}}, Taken: others,
+		PublicName: publicName, KEM: kem, Suites: []ech.Suite{{KDF: 1, AEAD: 1}}, Taken: others,
 	}, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +41,7 @@ func echKey(t *testing.T, id uint8) *ech.Key {
 }
 
 // echConfig serves testName behind publicName with the given keys.
-func echConfig(t *testing.T, keys ...*ech.Key) *Config {
+func echConfig(t testing.TB, keys ...*ech.Key) *Config {
 	t.Helper()
 	cfg := ticketConfig(t)
 	cfg.Certificates = &namesSource{

@@ -103,7 +103,7 @@ func (c *Conn) sendEncryptedExtensions(now time.Time) {
 		c.sealMax = min(c.sealMax, limit-1)
 		m.RecordSizeLimit = record.PlaintextMax + 1
 	}
-	if hs.ech.outcome == ech.Rejected && hs.hello.Has(wire.ExtEncryptedClientHello) {
+	if hs.ech.outcome != ech.Accepted && hs.hello.Has(wire.ExtEncryptedClientHello) {
 		m.RetryConfigs = c.cfg.ECH.RetryConfigs(now)
 	}
 	at := len(hs.scratch)

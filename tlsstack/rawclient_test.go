@@ -194,6 +194,12 @@ func (c *rawClient) read() {
 	if len(b) != want || c.conn.HasOutput() {
 		c.t.Fatalf("%d bytes of output, %d were announced", len(b), want)
 	}
+	c.readOutput(b)
+}
+
+// readOutput takes what AppendOutput gave.
+func (c *rawClient) readOutput(b []byte) {
+	c.t.Helper()
 	for len(b) > 0 {
 		h, err := record.ParseHeader(b, c.in.Protected())
 		if err != nil || len(b) < record.HeaderLen+h.Len {
