@@ -55,6 +55,24 @@ func TestProgramsAmendProxiedAnswers(t *testing.T) {
 	}
 }
 
+// They do so with the page that stands in for an application that does not answer.
+func TestProgramsAmendFailurePages(t *testing.T) {
+	b := newProxyBench(t, benchOptions{}, false)
+	b.runScripts("header.o", "answer.o")
+	p := b.plain.Dial()
+	p.Write(get("/api/x") + "HEAD /api/x HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n")
+	b.sim.Idle()
+	for i, resp := range exchanged(t, p.Read(), "GET", "HEAD") {
+		h := resp.Header
+		if resp.StatusCode != 502 || h.Get("X-Script") == "" || h.Get("Server") != "example" || h.Get("X-From") != "early" || resp.Close != (i == 1) {
+			t.Errorf("answer %d: status %d, header %v, close %v", i, resp.StatusCode, h, resp.Close)
+		}
+	}
+	p.WantEOF("the client asked for no more")
+	p.Close()
+	b.done()
+}
+
 // A program of edge/response that takes its time holds the answer back, loses
 // nothing of it, and is stopped like any other.
 func TestProxiedAnswersWaitForPrograms(t *testing.T) {

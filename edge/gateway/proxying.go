@@ -192,11 +192,8 @@ func (c *conn) upstreamFailed(x *exchange, f proxy.Failure) {
 	x.routes = nil
 	c.w.dropCoder(x)
 	c.failurePage(x, f.Status())
-	x.resp.NoBody = x.isHead()
-	if !x.bodyEnd || x.last || c.w.draining {
-		x.resp.Close = true
-	}
-	c.produce()
+	x.resp.Close = !x.bodyEnd || x.last
+	c.answerWhole(x)
 }
 
 // takeProxiedBody sends request body bytes on as they come. It returns how many

@@ -5,7 +5,7 @@ set -eu
 
 site=examples/site
 if ! command -v clang >/dev/null 2>&1; then
-	echo "clang is missing: the example site is packed without its programs" >&2
+	echo "clang is missing: the example site is packed without its programs. Install clang and make run again to have them" >&2
 	plain=$(mktemp -d)
 	trap 'rm -rf "$plain"' EXIT
 	cp -R "$site/." "$plain"
