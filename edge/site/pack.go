@@ -4,6 +4,7 @@ package site
 
 import (
 	"archive/tar"
+	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -14,6 +15,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // PackOptions of Pack. The zero value will do.
@@ -51,21 +54,49 @@ func Pack(w io.Writer, dir string, opts PackOptions) error {
 		return fmt.Errorf("pack %s: %w", dir, bare(err))
 	}
 	defer root.Close()
-	p := &packer{root: root, out: tar.NewWriter(w), opts: &opts, buf: make([]byte, copyBytes)}
+	buffered := bufio.NewWriterSize(w, copyBytes)
+	p := &packer{root: root, at: root, atName: ".", out: tar.NewWriter(buffered), opts: &opts, buf: make([]byte, copyBytes)}
+	defer p.leave()
 	if err := fs.WalkDir(root.FS(), ".", p.visit); err != nil {
 		return fmt.Errorf("pack %s: %w", dir, err)
 	}
 	if err := p.out.Close(); err != nil {
 		return fmt.Errorf("pack %s: %w", dir, err)
 	}
+	if err := buffered.Flush(); err != nil {
+		return fmt.Errorf("pack %s: %w", dir, err)
+	}
 	return nil
 }
 
 type packer struct {
-	root *os.Root
-	out  *tar.Writer
-	opts *PackOptions
-	buf  []byte
+	root   *os.Root
+	at     *os.Root // the directory that was packed from last, below root
+	atName string
+	out    *tar.Writer
+	opts   *PackOptions
+	buf    []byte
+}
+
+// enter opens the directory name, unless it is open.
+func (p *packer) enter(name string) error {
+	if name == p.atName {
+		return nil
+	}
+	at, err := p.root.OpenRoot(name)
+	if err != nil {
+		return bare(err)
+	}
+	p.leave()
+	p.at, p.atName = at, name
+	return nil
+}
+
+// leave closes what enter opened.
+func (p *packer) leave() {
+	if p.at != p.root {
+		p.at.Close()
+	}
 }
 
 // visit is called for everything under the directory, in order.
@@ -103,28 +134,69 @@ func (p *packer) skip(name, why string) {
 }
 
 func (p *packer) add(name string, kind fs.FileMode) error {
+	if len(name) >= pathBytesMax {
+		return fmt.Errorf("the name is longer than %d bytes", pathBytesMax-1)
+	}
+	f, info, err := p.open(name, kind)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	switch {
+	case p.opts.Convert != nil && strings.HasPrefix(name, ".edge/"):
+		return p.convert(name, f, info)
+	case info.Size() <= int64(len(p.buf)):
+		return p.copySmall(name, f, info)
+	}
+	return p.copy(name, f, info)
+}
+
+// open opens a file. One that is no link is opened from its own directory: from the
+// top, each directory on the way is opened as well.
+func (p *packer) open(name string, kind fs.FileMode) (*os.File, fs.FileInfo, error) {
+	from, base := p.root, name
+	switch kind {
+	case fs.ModeSymlink:
+		if err := p.checkLink(name); err != nil {
+			return nil, nil, err
+		}
+	case 0:
+		if err := p.enter(path.Dir(name)); err != nil {
+			return nil, nil, err
+		}
+		from, base = p.at, path.Base(name)
+	default:
+		return nil, nil, errNotFile
+	}
+	f, err := from.OpenFile(base, os.O_RDONLY|unix.O_NONBLOCK, 0) // a FIFO that took its place would wait
+	if err != nil {
+		return nil, nil, bare(err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errNotFile
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, bare(err)
+	}
+	return f, info, nil
+}
+
+var errNotFile = errors.New("not a file, and nothing else can be served")
+
+// checkLink says what is wrong with a symbolic link, before it is followed.
+func (p *packer) checkLink(name string) error {
 	info, err := p.root.Stat(name)
 	switch {
-	case err != nil && kind&fs.ModeSymlink != 0:
-		return fmt.Errorf("a symbolic link that leads outside or nowhere: %w", bare(err))
 	case err != nil:
-		return bare(err)
+		return fmt.Errorf("a symbolic link that leads outside or nowhere: %w", bare(err))
 	case info.IsDir():
 		return errors.New("a symbolic link to a directory: copy the directory")
 	case !info.Mode().IsRegular():
-		return errors.New("not a file, and nothing else can be served")
-	case len(name) >= pathBytesMax:
-		return fmt.Errorf("the name is longer than %d bytes", pathBytesMax-1)
+		return errNotFile
 	}
-	f, err := p.root.Open(name)
-	if err != nil {
-		return bare(err)
-	}
-	defer f.Close()
-	if p.opts.Convert != nil && strings.HasPrefix(name, ".edge/") {
-		return p.convert(name, f, info)
-	}
-	return p.copy(name, f, info)
+	return nil
 }
 
 // convert packs what Convert makes of a file.
@@ -147,6 +219,24 @@ func (p *packer) convert(name string, f *os.File, info fs.FileInfo) error {
 	return err
 }
 
+// copySmall packs a file that fits into the buffer.
+func (p *packer) copySmall(name string, f *os.File, info fs.FileInfo) error {
+	b := p.buf[:info.Size()]
+	if _, err := io.ReadFull(f, b); err != nil {
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return errPackedChanged
+		}
+		return bare(err)
+	}
+	if err := p.header(name, info.Size(), info.ModTime(), sha256.Sum256(b)); err != nil {
+		return err
+	}
+	_, err := p.out.Write(b)
+	return err
+}
+
+var errPackedChanged = errors.New("it changed while it was being packed")
+
 // copy packs a file as it is. It is read twice, for the digest stands before the
 // content; a file that is not the same twice is an error.
 func (p *packer) copy(name string, f *os.File, info fs.FileInfo) error {
@@ -163,7 +253,7 @@ func (p *packer) copy(name string, f *os.File, info fs.FileInfo) error {
 	sum := sha256.New()
 	_, err = io.CopyBuffer(io.MultiWriter(p.out, sum), onlyReader{f}, p.buf)
 	if errors.Is(err, tar.ErrWriteTooLong) || err == nil && [sha256.Size]byte(sum.Sum(nil)) != digest {
-		return errors.New("it changed while it was being packed")
+		return errPackedChanged
 	}
 	return err
 }
