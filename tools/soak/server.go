@@ -150,7 +150,7 @@ const heldMax = 32 << 20
 // application, buffers, and the memory of handshakes.
 func (s *server) quiet(ctx context.Context) (u traffic.Usage, err error) {
 	var was traffic.Usage
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(5 * time.Second) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(8 * time.Second) {
 		if u, err = s.process.Usage(); err != nil {
 			return u, err
 		}

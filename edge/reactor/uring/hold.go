@@ -16,6 +16,9 @@ type holds struct {
 	free   []int32  // copies not used
 }
 
+// manyHeld says that a quarter of the buffers is held back, kept or on its way.
+func (b *bufRing) manyHeld() bool { return b.busy > b.max/4 }
+
 // note is a link of a socket's chain of held buffers.
 type note struct {
 	bytes int32

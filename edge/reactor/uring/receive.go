@@ -43,7 +43,10 @@ func (r *Reactor) PauseReceive(s reactor.Sock) {
 // missed says that something came while reading was paused.
 func (c *conn) missed() bool { return c.heldHead != noBuffer || c.ended && !c.reported }
 
-// armReceive starts a multishot receive, unless there is one.
+// armReceive starts a receive, unless there is one: a multishot, or while many
+// buffers are held one that takes a single buffer. A multishot takes all that the
+// kernel has for the socket, a megabyte perhaps, before it hears that nobody wants
+// it; with many paused sockets that is more memory than there is.
 func (r *Reactor) armReceive(sl *slot) {
 	c := &sl.Op
 	if c.armed || c.starved || c.ended || !c.want || sl.State != reactor.SlotOpen {
@@ -51,8 +54,12 @@ func (r *Reactor) armReceive(sl *slot) {
 	}
 	c.armed = true
 	sl.Pending++
+	var shots uint16 = giouring.RecvMultishot
+	if r.bufs.manyHeld() {
+		shots = 0
+	}
 	*r.entry() = sqe{OpCode: giouring.OpRecv, Flags: giouring.SqeBufferSelect, Fd: c.fd,
-		IoPrio: giouring.RecvMultishot, BufIG: bufGroup, UserData: userData(sl.Sock, opRecv)}
+		IoPrio: shots, BufIG: bufGroup, UserData: userData(sl.Sock, opRecv)}
 }
 
 // cancelReceive ends a multishot; what it had already completed comes first.

@@ -70,6 +70,9 @@ func (k *offline) want(why, submitted, heard string) {
 		e := &k.r.ring.sqes[k.seen&uint32(len(k.r.ring.sqes)-1)]
 		ops = append(ops, map[uint8]string{giouring.OpRecv: "recv", giouring.OpAsyncCancel: "cancel",
 			giouring.OpSend: fmt.Sprint("send ", e.Len), giouring.OpClose: "close"}[e.OpCode])
+		if e.OpCode == giouring.OpRecv && e.IoPrio != giouring.RecvMultishot {
+			ops[len(ops)-1] += " once"
+		}
 	}
 	if got := strings.Join(ops, ", "); got != submitted {
 		k.t.Fatalf("%s: submitted %q, want %q", why, got, submitted)
@@ -113,6 +116,39 @@ func TestMultishotEnds(t *testing.T) {
 	k.want("after the end", "", "")
 	if k.sl.Pending != 0 || k.r.bufs.busy != 0 {
 		t.Errorf("%d operations and %d buffers are out", k.sl.Pending, k.r.bufs.busy)
+	}
+}
+
+// TestReceiveOnceWhileManyAreHeld: then a receive takes one buffer, and multishots
+// come back once the buffers do.
+func TestReceiveOnceWhileManyAreHeld(t *testing.T) {
+	k := newOffline(t)
+	s := k.sl.Sock
+	k.r.Receive(s)
+	k.want("armed", "recv", "")
+	k.r.PauseReceive(s)
+	const held = 64/4 + 1
+	for range held - 1 {
+		k.come("a", more)
+	}
+	k.come("a", 0)
+	k.want("held back", "cancel", "")
+	k.r.Receive(s)
+	k.r.PauseReceive(s)
+	k.r.deliverResumed()
+	k.want("nothing is wanted", "", "")
+	k.sl.Op.want = true
+	k.r.armReceive(k.sl)
+	k.want("with many held", "recv once", "")
+	k.come("b", 0)
+	k.want("in order, behind what is held", "recv once", "")
+	k.r.Receive(s)
+	k.r.deliverResumed()
+	k.want("all that was held", "", strings.Repeat("a, ", held)+"b")
+	k.come("c", 0)
+	k.want("with none held", "recv", "c")
+	if k.r.bufs.busy != 0 {
+		t.Errorf("%d buffers are out", k.r.bufs.busy)
 	}
 }
 
