@@ -60,12 +60,13 @@ func NewGroup(targets []Target, balance Balance, policy *HealthPolicy) *Group {
 // Pick chooses a target for a request and counts it as under way there, until
 // Done; Report is owed as well. key is that of Hash (HashKey). Targets in tried are not chosen. now is on
 // the monotonic clock. It is -1 if no target is left: then after is how long until
-// one is tried again, 0 if that says nothing.
+// one of those that are left alone is due, 0 if others are not.
 //
-// The only target of a group is chosen whatever requests say of its health:
-// refusing without asking would help nobody. One that active checks found down is
-// not chosen, though it be the only one or the last: they know better than a
-// request that would wait for it.
+// Where all that is left are targets that are left alone, one of them is chosen all
+// the same: refusing without asking would help nobody, and one that was started
+// anew a moment ago answers before its pause is over. One that active checks found
+// down is not chosen, though it be the only one or the last: they know better than
+// a request that would wait for it.
 func (g *Group) Pick(key uint64, tried Set, now time.Duration) (i int, after time.Duration) {
 	switch g.balance {
 	case LeastConnections:
@@ -75,12 +76,29 @@ func (g *Group) Pick(key uint64, tried Set, now time.Duration) (i int, after tim
 	default:
 		i = g.roundRobin(tried, now)
 	}
-	if i < 0 {
-		return -1, g.nextTrial(now)
+	switch {
+	case i >= 0:
+		g.members[i].picked()
+	default:
+		// Not a trial: that it fails again, before it is due, says nothing new.
+		if i = g.lastResort(tried); i < 0 {
+			return -1, g.nextTrial(now)
+		}
 	}
-	g.members[i].picked()
 	g.members[i].active++
 	return i, 0
+}
+
+// lastResort is, of the targets that are left alone, the one that is due first.
+func (g *Group) lastResort(tried Set) int {
+	best := -1
+	for i := range g.members {
+		m := &g.members[i]
+		if !tried.Has(i) && !m.out && (best < 0 || m.due < g.members[best].due) {
+			best = i
+		}
+	}
+	return best
 }
 
 // Outcome is what came of a request to a target.
@@ -205,10 +223,14 @@ func draw(key, seed uint64, weight int) float64 {
 	return float64(weight) / -math.Log(u)
 }
 
-// nextTrial is how long until the first target that is down is tried again.
+// nextTrial is how long until the first target that is left alone is due, 0 if one
+// is not.
 func (g *Group) nextTrial(now time.Duration) (after time.Duration) {
 	for i := range g.members {
 		m := &g.members[i]
+		if m.state == up && !m.out {
+			return 0
+		}
 		if left := m.due - now; m.state == down && !m.out && left > 0 && (after == 0 || left < after) {
 			after = left
 		}

@@ -160,9 +160,19 @@ func TestAllDown(t *testing.T) {
 	g := group(LeastConnections, 1, 1)
 	g.failTimes(0, 3, s)
 	g.failTimes(1, 3, s/2)
-	if i, after := g.Pick(0, 0, s); i != -1 || after != s/2 {
-		t.Errorf("target %d, again after %v, want none and %v", i, after, s/2)
+	g.pick(t, "the one that is due first", 0, s, 1)
+	g.Report(1, Failed, s)
+	g.pick(t, "then the other", Set(0).With(1), s, 0)
+	g.Report(0, Failed, s)
+	if i, after := g.Pick(0, Set(0).With(0).With(1), s); i != -1 || after != s/2 {
+		t.Errorf("target %d, again after %v, want none and %v: what fails before it is due lengthens no pause", i, after, s/2)
 	}
+	g.pick(t, "as a last resort", 0, s, 1)
+	g.Report(1, Answered, s)
+	if i, after := g.Pick(0, Set(0).With(0).With(1), s); i != -1 || after != 0 || g.Healthy() != 1 {
+		t.Errorf("target %d, again after %v, %d healthy, though one answered", i, after, g.Healthy())
+	}
+	g.failTimes(1, 3, s)
 	g.Check(1, true)
 	g.pick(t, "checked", 0, s, 1)
 }
@@ -187,7 +197,7 @@ func TestChecks(t *testing.T) {
 		g.Check(1, true)
 		g.pick(t, "up again, and no pause left", 0, 0, 1)
 		g.failTimes(1, 3, 0)
-		if i, after := g.Pick(0, 0, 0); i != -1 || after != s {
+		if i, after := g.Pick(0, Set(0).With(1), 0); i != -1 || after != s {
 			t.Errorf("%d: target %d, again after %v: failed requests do not count any more", balance, i, after)
 		}
 	}

@@ -105,8 +105,10 @@ func (c *conn) tryTarget(x *exchange, fresh bool) {
 	w := c.w
 	i, after := x.routes.group.Pick(x.key, x.tried, w.monotonic())
 	if i < 0 {
-		x.retryAfter = after
-		c.upstreamFailed(x, max(x.failure, proxy.NoTarget))
+		if x.retryAfter = after; after > 0 || x.failure == proxy.NotFailed {
+			x.failure = proxy.NoTarget // all are left alone, asked in vain or not at all
+		}
+		c.upstreamFailed(x, x.failure)
 		return
 	}
 	x.target, x.reported = i, false
