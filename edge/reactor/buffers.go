@@ -172,7 +172,7 @@ func (p *Buffers) unlink(i int32) {
 
 // Trim gives the kernel back the pages of chunks that nothing was cut from since
 // the last Trim; more says that another Trim may find some. A reactor calls it
-// every few seconds while there is work.
+// every trimEvery while there is work.
 func (p *Buffers) Trim() (more bool) {
 	return p.empty.Trim(func(i int32) {
 		Discard(p.arena[int(i)*chunkBytes : int(i+1)*chunkBytes])

@@ -301,9 +301,6 @@ func TestRunOnAnotherThread(t *testing.T) {
 	e, _ := newEchoes(t, r)
 	before := r.Now()
 	turns(t, r, e, "a turn", func() bool { return r.Now() > before })
-	if r.ring.flags&giouring.SetupSingleIssuer == 0 {
-		t.Skip("this kernel does not mind")
-	}
 	err := make(chan error)
 	go func() {
 		runtime.LockOSThread()

@@ -3,6 +3,7 @@
 package uring
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"syscall"
@@ -10,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/pawelgaczynski/giouring"
+	"golang.org/x/sys/unix"
 
 	"edge/edge/reactor"
 )
@@ -25,8 +27,13 @@ func (r *Reactor) Run(h reactor.Handler) error {
 		if err := r.ring.enable(); err != nil {
 			return err
 		}
-		r.enabled = true
+		r.enabled, r.thread = true, unix.Gettid()
 		r.armWake()
+	}
+	// The kernel would refuse it, too, but a descriptor registered with the ring is
+	// the thread's own: on another it may be another ring, and that one waits.
+	if r.thread != unix.Gettid() {
+		return errors.New("the ring belongs to the thread of the first Run")
 	}
 	for !r.Stopped {
 		r.prepare()

@@ -49,6 +49,7 @@ type Reactor struct {
 	slots reactor.Slots[conn]
 
 	enabled bool
+	thread  int // of the first Run
 	gather  gatherer
 
 	resumed []reactor.Sock // to be delivered what they missed
