@@ -200,8 +200,11 @@ func closeAll(places []*place) {
 // acceptAnewAfter: a worker whose sockets came from a predecessor starts to
 // accept anew at these times. The kernel wakes one of those who wait on a socket
 // for each connection; if that one was the predecessor, as it gave up waiting,
-// nobody else is told, and the connection would lie there until the next one.
-var acceptAnewAfter = []time.Duration{200 * time.Millisecond, time.Second, 5 * time.Second}
+// nobody else is told, and the connection would lie there until the next one. The
+// predecessor gives up within milliseconds of our start; the later times are for
+// machines that leave it without the processor. On epoll, which wakes all that
+// wait, nothing is lost, and nothing happens.
+var acceptAnewAfter = []time.Duration{200 * time.Millisecond, time.Second, 5 * time.Second, 15 * time.Second, time.Minute}
 
 // startAcceptingAnew has acceptAnew called at its times.
 func (w *worker) startAcceptingAnew() {

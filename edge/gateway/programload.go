@@ -13,6 +13,7 @@ import (
 
 	"edge/bpfvm"
 	"edge/edge/sdk"
+	"edge/edge/service"
 	"edge/edge/site"
 )
 
@@ -76,6 +77,7 @@ func (s *server) loadPrograms(of *openSite) (*programs, error) {
 	if len(files) > programFilesMax {
 		return nil, fmt.Errorf("%d files of programs, at most %d are run", len(files), programFilesMax)
 	}
+	defer service.HoldReaping()() // the compiler is a child
 	var objects []*bpfvm.Object
 	var names []string
 	for _, f := range files {

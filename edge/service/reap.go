@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -11,8 +12,8 @@ import (
 
 // ReapOrphans takes note of the end of processes whose parent is gone, until ctx
 // ends. They are process 1's to wait for, and stay as zombies without it; in any
-// other process it does nothing. Process 1 starts no children of its own: their
-// parent would find that they are gone already.
+// other process it does nothing. Whoever starts a child of process 1's own and waits
+// for it holds HoldReaping meanwhile: it would find that the child is gone already.
 func ReapOrphans(ctx context.Context) {
 	if os.Getpid() != 1 {
 		return
@@ -30,7 +31,19 @@ func ReapOrphans(ctx context.Context) {
 	}
 }
 
+// reaping is held by those who wait for children of their own.
+var reaping sync.RWMutex
+
+// HoldReaping keeps ReapOrphans from the children that the caller starts before it
+// calls release.
+func HoldReaping() (release func()) {
+	reaping.RLock()
+	return reaping.RUnlock
+}
+
 func reapAll() {
+	reaping.Lock()
+	defer reaping.Unlock()
 	for {
 		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
 		if err == unix.EINTR {
