@@ -172,7 +172,7 @@ func TestECHAccepted(t *testing.T) {
 	}
 }
 
-// A stale config is answered with the current ones, under the certificate of the
+// Field case E02: a stale config is answered with the current ones, under the certificate of the
 // public name, and with them the next try works (RFC 9849, 6.1.6 and 7.1).
 func TestECHRejectedAndRetried(t *testing.T) {
 	n := newNames(t)
@@ -191,7 +191,7 @@ func TestECHRejectedAndRetried(t *testing.T) {
 	}
 }
 
-// A key that was replaced still opens hellos, and its config is no longer given
+// Field case E02: a key that was replaced still opens hellos, and its config is no longer given
 // out.
 func TestECHAfterRotation(t *testing.T) {
 	n := newNames(t)
@@ -235,7 +235,7 @@ func TestECHHelloRetryRequest(t *testing.T) {
 	}
 }
 
-// A client without a config for us sends what looks like ECH and is none: it gets
+// Field case E08: a client without a config for us sends what looks like ECH and is none: it gets
 // the site it asked for in the open (RFC 9849, 6.2).
 func TestECHGrease(t *testing.T) {
 	n := newNames(t)

@@ -128,8 +128,14 @@ func randomBytes(n int) []byte {
 	return b
 }
 
+// Field case E11, for a hello whose ECH cannot be opened and whose outer name is
+// relayed.
 func TestRelayIsAPipe(t *testing.T) {
-	hello := clientHello(t, &tls.Config{ServerName: relayedName})
+	n := &names{t: t, keys: filepath.Join(t.TempDir(), "keys")}
+	n.command("keys", "gen-ech", "--public-name", relayedName, "--dir", n.keys)
+	stale := filepath.Join(t.TempDir(), "stale")
+	n.command("keys", "gen-ech", "--public-name", relayedName, "--dir", stale)
+	hello := clientHello(t, n.client(n.configs(stale)))
 	early := append(bytes.Clone(hello), randomBytes(200)...)
 	answer := randomBytes(64 << 10)
 	type scenario struct {
@@ -166,7 +172,7 @@ func TestRelayIsAPipe(t *testing.T) {
 		sc := current.Load()
 		sc.server(c, saw, len(sc.client.all()))
 	})
-	in := relayTo(t, s.address())
+	in := relayTo(t, s.address(), "--ech", n.keys)
 	for _, sc := range scenarios {
 		current.Store(&sc)
 		run := func(address string) (client, server *transcript) {
@@ -230,7 +236,7 @@ func TestRelayedHandshakes(t *testing.T) {
 	}
 }
 
-// Many at once: every byte arrives, both ways, and no descriptor is left.
+// Field case E11, many at once: every byte arrives, both ways, and no descriptor is left.
 func TestManyRelays(t *testing.T) {
 	const relays, size = 200, 64 << 10
 	s := newTarget(t, func(c *net.TCPConn, saw *transcript) {
@@ -314,7 +320,7 @@ func TestRelayTellsTheClientsAddress(t *testing.T) {
 	}
 }
 
-// A relay that leads back here by a way that no address shows is cut after a few
+// Field case E12: a relay that leads back here by a way that no address shows is cut after a few
 // rounds: here through a forwarder on another port.
 func TestRelayLoopThroughAnotherPort(t *testing.T) {
 	var edge string
@@ -369,7 +375,8 @@ func TestRelayBesideECH(t *testing.T) {
 	if !errors.As(err, &rejected) || len(rejected.RetryConfigList) != 0 {
 		t.Errorf("a stale config: %v", err)
 	}
-	if l := s.line(2); l.ECH != "relayed" || l.SNI != publicName || l.Relay != origin || l.In == 0 || l.Out == 0 || l.Inner != "" {
+	if l := s.line(2); l.ECH != "relayed" || l.SNI != publicName || l.Relay != origin || l.In == 0 || l.Out == 0 || l.Inner != "" ||
+		l.JA4 == "" || l.JA4Inner != "" { // field case J05: the outer hello alone
 		t.Errorf("the log says %+v", l)
 	}
 	// No ECH at all, for the public name.

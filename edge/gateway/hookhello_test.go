@@ -245,13 +245,24 @@ func withKeys(t *testing.T) (change func(*config.Config), list []byte) {
 }
 
 // With ECH the plain fingerprint is that of the outer hello, in the log and for
-// programs alike, and the inner one is a field of its own (J05).
+// programs alike, and the inner one is a field of its own; after a HelloRetryRequest
+// they stay those of the first hello (field case J05).
 func TestFingerprintsWithECH(t *testing.T) {
+	t.Run("at once", func(t *testing.T) { fingerprintsWithECH(t, nil) })
+	t.Run("with a retry", func(t *testing.T) {
+		fingerprintsWithECH(t, []tls.CurveID{tls.SecP384r1MLKEM1024, tls.X25519})
+	})
+}
+
+func fingerprintsWithECH(t *testing.T, groups []tls.CurveID) {
 	change, list := withKeys(t)
 	l := newLive(t, change, "facts.o")
-	c, sent, err := l.dial("secret.example", &tls.Config{EncryptedClientHelloConfigList: list, NextProtos: []string{"http/1.1"}})
+	c, sent, err := l.dial("secret.example", &tls.Config{EncryptedClientHelloConfigList: list, NextProtos: []string{"http/1.1"}, CurvePreferences: groups})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if state := c.ConnectionState(); state.HelloRetryRequest != (groups != nil) {
+		t.Fatalf("retried %v", state.HelloRetryRequest)
 	}
 	got := fields(l.ask(c, "GET / HTTP/1.1\r\nHost: secret.example\r\nConnection: close\r\n\r\n"))
 	outer := fingerprint(t, sent)

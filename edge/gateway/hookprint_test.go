@@ -35,7 +35,7 @@ func unhex(t *testing.T, s string) []byte {
 	return b
 }
 
-// Outer and inner fingerprints, with lists that differ, are never mixed up (J05).
+// Outer and inner fingerprints, with lists that differ, are never mixed up (field case J05).
 func TestPrintsOfBothHellos(t *testing.T) {
 	file, err := os.ReadFile("../../testvectors/ech/server_accept.json")
 	if err != nil {

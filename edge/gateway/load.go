@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"edge/certstore"
@@ -100,10 +101,12 @@ func (s *server) loadKeys(previous *generation) (*ech.Set, error) {
 	}
 	set, err := ech.LoadDir(os.DirFS(s.cfg.ECHDir))
 	if err != nil && (set == nil || previous != nil) {
-		return nil, fmt.Errorf("--ech %s: %w", s.cfg.ECHDir, err)
+		return nil, fmt.Errorf("--ech %s: %s", s.cfg.ECHDir, strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	if err != nil {
-		s.log.Printf("--ech %s: %v", s.cfg.ECHDir, err)
+		for file := range strings.SplitSeq(err.Error(), "\n") {
+			s.log.Printf("--ech %s: %s", s.cfg.ECHDir, file)
+		}
 	}
 	if len(set.Keys()) == 0 {
 		return nil, fmt.Errorf("--ech %s holds no usable ECH key: make one with `edge keys gen-ech`", s.cfg.ECHDir)

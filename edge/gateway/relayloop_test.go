@@ -11,7 +11,7 @@ import (
 	"edge/edge/reactor/sim"
 )
 
-// A target that is one of our own listeners is refused, by whatever address.
+// Field case E12: a target that is one of our own listeners is refused, by whatever address.
 func TestRelayToItself(t *testing.T) {
 	for name, c := range map[string]struct{ listen, target string }{
 		"the address itself":         {"192.0.2.1:443", "192.0.2.1:443"},
@@ -77,7 +77,8 @@ func TestRelayLoopIsCut(t *testing.T) {
 	b.done()
 }
 
-// Nothing that a stranger writes into a hello is ever dialled (no open proxy).
+// Field case E12: nothing that a stranger writes into a hello is ever dialled, with
+// ECH or without.
 func TestRelayIsNoOpenProxy(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		b := newRelayBench(t, benchOptions{config: func(c *config.Config) { c.StrictSNI = strict }})
@@ -99,6 +100,22 @@ func TestRelayIsNoOpenProxy(t *testing.T) {
 			}
 			if !bytes.HasPrefix(got, want) {
 				t.Errorf("strict %v, name %q: answer %.20x", strict, name, got)
+			}
+			client.Close()
+			b.sim.Idle()
+		}
+		// The same as outer names of ECH that is not for our keys.
+		for _, name := range []string{"evil.example", "metadata.internal", "x.relayed.example"} {
+			client := b.secure.Dial()
+			client.Write(helloFor(t, &tls.Config{ServerName: "inner.example", MinVersion: tls.VersionTLS13,
+				EncryptedClientHelloConfigList: newECHKeys(t, name).list}))
+			b.sim.Idle()
+			want := []byte{22, 3, 3}
+			if strict {
+				want = []byte{21, 3, 3, 0, 2, 2, 112}
+			}
+			if got := client.Read(); !bytes.HasPrefix(got, want) {
+				t.Errorf("strict %v, outer name %q: answer %.20x", strict, name, got)
 			}
 			client.Close()
 			b.sim.Idle()
