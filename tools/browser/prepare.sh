@@ -53,6 +53,7 @@ within() {
 serve() {
 	name=$1
 	shift
+	: >"$work/$name.ready"
 	bin/edge serve --listen 127.0.0.1:0 --access-log "$work/$name.access" "$@" >"$work/$name.ready" 2>>"$work/$name.log" &
 	started="$started $!"
 	within 20 grep -q listening "$work/$name.ready" || fail "edge did not start:" "$work/$name.log"
