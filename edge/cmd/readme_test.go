@@ -41,3 +41,18 @@ func TestReadmeShowsTheFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A flag with a value says what kind of value: the name of a Go type is none.
+func TestFlagsSayWhatTheyTake(t *testing.T) {
+	_, help, _ := run(t, "serve", "--help")
+	for line := range strings.Lines(help) {
+		words := strings.Fields(line)
+		if len(words) < 2 || !strings.HasPrefix(words[0], "--") {
+			continue
+		}
+		switch words[1] {
+		case "string", "strings", "stringArray", "stringSlice", "int", "uint", "duration", "float":
+			t.Errorf("%s takes a %q", words[0], words[1])
+		}
+	}
+}

@@ -55,7 +55,7 @@ func (c *Config) certificateFlags() *pflag.FlagSet {
 	fs.BoolVar(&c.Dev, "dev", c.Dev, "make and use a development authority and certificate")
 	fs.Var((*pathValue)(&c.StateDir), "state-dir", "where edge keeps what it makes itself")
 	fs.Var((*fileValue)(&c.TicketKeys), "ticket-keys", "keys of session tickets, to share or to keep (default: made anew, rotated)")
-	fs.StringVar(&c.ClientAuth, "client-auth", c.ClientAuth, "ask clients for a certificate: none, request, require")
+	fs.Var(&wordValue{&c.ClientAuth, "none|request|require"}, "client-auth", "ask clients for a certificate, or insist on one")
 	fs.Var((*fileValue)(&c.ClientCA), "client-ca", "authorities, in PEM, that certificates of clients are verified against")
 	fs.Var((*fileValue)(&c.KeyLog), "key-log", "append the secrets of all connections, for debugging: whoever has them reads all traffic")
 	return fs
@@ -75,20 +75,20 @@ func (c *Config) echFlags() *pflag.FlagSet {
 
 func (c *Config) proxyFlags() *pflag.FlagSet {
 	fs := newSet("proxy")
-	fs.StringArrayVar(&c.Proxy, "proxy", c.Proxy, "have an application answer: [PATH=]URL[#OPTION,…], with http://, https:// or unix:; may be repeated")
-	fs.StringVar(&c.Balance, "proxy-balance", c.Balance, "among the URLs of one path: round-robin, least-connections, hash (of the client's address) or hash:FIELD")
+	fs.StringArrayVar(&c.Proxy, "proxy", c.Proxy, "have an application answer: `[PATH=]URL`[#OPTION,…], with http://, https:// or unix:; may be repeated")
+	fs.Var(&wordValue{&c.Balance, "POLICY"}, "proxy-balance", "among the URLs of one path: round-robin, least-connections, hash (of the client's address) or hash:FIELD")
 	fs.StringArrayVar(&c.ProxyHealth, "proxy-health", c.ProxyHealth, "ask applications for `[PATH=]URLPATH` now and then, and leave those alone that do not answer well; may be repeated")
 	fs.Var((*timeValue)(&c.ProxyHealthInterval), "proxy-health-interval", "how often, give or take a tenth")
 	fs.Var((*timeValue)(&c.ProxyHealthTimeout), "proxy-health-timeout", "longest an answer to that may take, connecting included")
 	fs.Var((*countValue)(&c.ProxyHealthFall), "proxy-health-fall", "failures in a row that find an application down; the very first one does alone")
 	fs.Var((*countValue)(&c.ProxyHealthRise), "proxy-health-rise", "good answers in a row that find it up again")
 	fs.Var((*statusesValue)(&c.ProxyHealthStatus), "proxy-health-status", "what a good answer is, a status or a range")
-	fs.StringVar(&c.ProxyHealthHost, "proxy-health-host", c.ProxyHealthHost, "Host of the request (default: the host of the URL)")
+	fs.StringVar(&c.ProxyHealthHost, "proxy-health-host", c.ProxyHealthHost, "`HOST` of the request (default: the host of the URL)")
 	fs.Var((*fileValue)(&c.ProxyCA), "proxy-ca", "authorities that https applications are verified against (default: the machine's)")
 	fs.Var((*fileValue)(&c.ProxyCert), "proxy-client-cert", "certificate and key, in one PEM file, that https applications are shown")
 	fs.BoolVar(&c.RewriteHost, "proxy-rewrite-host", c.RewriteHost, "send applications the host of their URL in place of the client's")
 	fs.BoolVar(&c.ProxyProtocol, "proxy-protocol", c.ProxyProtocol, "connections from --trust begin with a PROXY header, v1 or v2, that names the client (to applications: #proxy-protocol=v2)")
-	fs.StringArrayVar(&c.Trust, "trust", c.Trust, "believe X-Forwarded-* from this address, prefix or unix; may be repeated")
+	fs.StringArrayVar(&c.Trust, "trust", c.Trust, "believe X-Forwarded-* from this `ADDRESS`, prefix or unix; may be repeated")
 	return fs
 }
 
@@ -111,7 +111,7 @@ func (c *Config) scriptFlags() *pflag.FlagSet {
 func (c *Config) processFlags() *pflag.FlagSet {
 	fs := newSet("process")
 	fs.Var((*countValue)(&c.Workers), "workers", "reactors, one thread each (default: one for each CPU)")
-	fs.StringVar(&c.Reactor, "reactor", c.Reactor, "wait for sockets with io_uring, with epoll, or auto: epoll where io_uring is refused")
+	fs.Var(&wordValue{&c.Reactor, "auto|io_uring|epoll"}, "reactor", "what waits for sockets; auto is epoll where io_uring is refused")
 	fs.Lookup("workers").DefValue = "0" // the machine's number is no default to print
 	return fs
 }

@@ -149,6 +149,27 @@ func (v *fileValue) Set(s string) error { return (*pathValue)(v).Set(s) }
 
 func (*fileValue) Type() string { return "FILE" }
 
+// wordValue is one word of several; kind says which. What is none of them is told
+// when the whole command line is checked.
+type wordValue struct {
+	to   *string
+	kind string
+}
+
+func (v *wordValue) String() string {
+	if v.to == nil { // pflag asks a zero value for its default
+		return ""
+	}
+	return *v.to
+}
+
+func (v *wordValue) Set(s string) error {
+	*v.to = s
+	return nil
+}
+
+func (v *wordValue) Type() string { return v.kind }
+
 // filesValue collects files, in the order given.
 type filesValue []string
 
