@@ -8,7 +8,8 @@ const (
 
 	// Before a byte of the request was sent.
 	NoTarget       // no target is healthy
-	PoolFull       // no connection, and none may be opened, within the time to wait for one
+	PoolFull       // no connection, and none may be opened
+	QueueTimeout   // no connection got free within the time to wait for one
 	NameUnknown    // the name of the target has no address
 	NotConnected   // refused, unreachable, or gone before a byte was sent
 	ConnectTimeout // no connection in time
@@ -31,6 +32,7 @@ var failures = [...]struct {
 	NotFailed:      {0, "not failed"},
 	NoTarget:       {503, "no healthy upstream"},
 	PoolFull:       {503, "no free connection to the upstream"},
+	QueueTimeout:   {503, "no connection to the upstream got free within proxy-wait-timeout"},
 	NameUnknown:    {502, "upstream name has no address"},
 	NotConnected:   {502, "no connection to the upstream"},
 	ConnectTimeout: {504, "connection to the upstream not made within connect-timeout"},
@@ -56,5 +58,5 @@ func (f Failure) BeforeRequest() bool { return f >= NoTarget && f <= TLSRefused 
 
 // Blames says that the failure counts against the health of its target.
 func (f Failure) Blames() bool {
-	return f != NotFailed && f != NoTarget && f != PoolFull && f != RequestTimeout
+	return f != NotFailed && f != NoTarget && f != PoolFull && f != QueueTimeout && f != RequestTimeout
 }

@@ -23,8 +23,15 @@ func (s Set) Has(i int) bool { return s&(1<<i) != 0 }
 // With is s and target i.
 func (s Set) With(i int) Set { return s | 1<<i }
 
+// What Pick gives where it gives no target.
+const (
+	None = -1 // none may be asked
+	Busy = -2 // one may, but has as many requests under way as it may have
+)
+
 // Group is the targets of one route as one worker sees them.
 type Group struct {
+	limit   int // requests under way at each target; 0: none
 	balance Balance
 	policy  HealthPolicy
 	members []member
@@ -59,8 +66,9 @@ func NewGroup(targets []Target, balance Balance, policy *HealthPolicy) *Group {
 
 // Pick chooses a target for a request and counts it as under way there, until
 // Done; Report is owed as well. key is that of Hash (HashKey). Targets in tried are not chosen. now is on
-// the monotonic clock. It is -1 if no target is left: then after is how long until
-// one of those that are left alone is due, 0 if others are not.
+// the monotonic clock. It is None if no target is left: then after is how long until
+// one of those that are left alone is due, 0 if others are not. It is Busy if a Done
+// must be waited for: with Hash that of the key's own target, else of any.
 //
 // Where all that is left are targets that are left alone, one of them is chosen all
 // the same: refusing without asking would help nobody, and one that was started
@@ -77,12 +85,17 @@ func (g *Group) Pick(key uint64, tried Set, now time.Duration) (i int, after tim
 		i = g.roundRobin(tried, now)
 	}
 	switch {
+	case i >= 0 && !g.free(i), i < 0 && g.limit > 0 && g.anyOpen(tried, now):
+		return Busy, 0
 	case i >= 0:
 		g.members[i].picked()
 	default:
 		// Not a trial: that it fails again, before it is due, says nothing new.
 		if i = g.lastResort(tried); i < 0 {
-			return -1, g.nextTrial(now)
+			return None, g.nextTrial(now)
+		}
+		if !g.free(i) {
+			return Busy, 0
 		}
 	}
 	g.members[i].active++
@@ -153,7 +166,26 @@ func (g *Group) Healthy() (n int) {
 	return n
 }
 
-// open says that target i may be chosen.
+// Limit sets how many requests may be under way at each target; 0: any number.
+func (g *Group) Limit(n int) { g.limit = n }
+
+// Active is how many requests are under way at target i.
+func (g *Group) Active(i int) int { return g.members[i].active }
+
+// free says that target i may have one more request.
+func (g *Group) free(i int) bool { return g.limit == 0 || g.members[i].active < g.limit }
+
+// anyOpen says that some target may be chosen, busy or not.
+func (g *Group) anyOpen(tried Set, now time.Duration) bool {
+	for i := range g.members {
+		if g.open(i, tried, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// open says that target i may be chosen, busy or not.
 func (g *Group) open(i int, tried Set, now time.Duration) bool {
 	m := &g.members[i]
 	return !tried.Has(i) && !m.out && (len(g.members) == 1 || m.usable(now))
@@ -164,7 +196,7 @@ func (g *Group) open(i int, tried Set, now time.Duration) bool {
 func (g *Group) roundRobin(tried Set, now time.Duration) int {
 	best, sum := -1, 0
 	for i := range g.members {
-		if !g.open(i, tried, now) {
+		if !g.free(i) || !g.open(i, tried, now) {
 			continue
 		}
 		m := &g.members[i]
@@ -186,7 +218,7 @@ func (g *Group) leastConnections(tried Set, now time.Duration) int {
 	best := -1
 	for n := range g.members {
 		i := (g.turn + n) % len(g.members)
-		if !g.open(i, tried, now) {
+		if !g.free(i) || !g.open(i, tried, now) {
 			continue
 		}
 		m := &g.members[i]

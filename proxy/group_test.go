@@ -210,6 +210,52 @@ func TestChecks(t *testing.T) {
 	g.pick(t, "the only one", 0, 0, 0)
 }
 
+// TestLimit: a target that has as many requests as it may is passed over, and when
+// all have, that is told apart from there being none.
+func TestLimit(t *testing.T) {
+	const s = time.Second
+	for _, balance := range []Balance{RoundRobin, LeastConnections} {
+		g := group(balance, 1, 1)
+		g.Limit(2)
+		count := [2]int{}
+		for range 4 {
+			i, _ := g.Pick(0, 0, 0)
+			count[i]++
+		}
+		if count != [2]int{2, 2} || g.Active(0) != 2 {
+			t.Errorf("%d: shares %v", balance, count)
+		}
+		g.pick(t, "all are busy", 0, 0, Busy)
+		g.pick(t, "the other one is busy", Set(0).With(0), 0, Busy)
+		g.pick(t, "none is left", Set(0).With(0).With(1), 0, None)
+		g.Done(1)
+		g.pick(t, "one is free", 0, 0, 1)
+		g.failTimes(0, 3, 0)
+		g.Done(1)
+		g.pick(t, "the one that is up", 0, 0, 1)
+		g.failTimes(1, 3, 0)
+		g.pick(t, "both are left alone, and busy", 0, 0, Busy)
+		g.pick(t, "a trial must wait as well", 0, s, Busy)
+		g.Done(0)
+		g.pick(t, "the trial", 0, s, 0)
+	}
+	g := group(Hash, 1, 1)
+	g.Limit(1)
+	i, _ := g.Pick(7, 0, 0)
+	g.pick7(t, "its own is busy, the other is not asked", 0, Busy)
+	g.pick7(t, "its own was tried", Set(0).With(i), 1-i)
+	g.Done(i)
+	g.pick7(t, "its own is free", 0, i)
+}
+
+// pick7 is pick for another key.
+func (g *Group) pick7(t *testing.T, why string, tried Set, want int) {
+	t.Helper()
+	if i, _ := g.Pick(7, tried, 0); i != want {
+		t.Fatalf("%s: target %d, want %d", why, i, want)
+	}
+}
+
 // TestOnlyTarget: there is nothing to choose, so nothing is refused.
 func TestOnlyTarget(t *testing.T) {
 	g := group(RoundRobin, 1)

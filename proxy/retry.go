@@ -38,7 +38,7 @@ func AfterFailure(method []byte, a Attempt, tries int) Next {
 		return GiveUp
 	}
 	switch {
-	case a.Failure == NoTarget || a.Failure == PoolFull:
+	case a.Failure == NoTarget || a.Failure == PoolFull || a.Failure == QueueTimeout:
 		return GiveUp
 	case a.Failure == NotConnected && a.Pooled:
 		return Again

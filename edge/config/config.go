@@ -202,6 +202,9 @@ func (c *Config) Check() error {
 	if c.Workers < 1 || c.Workers > workersMax {
 		return fmt.Errorf("--workers %d: give a number from 1 to %d", c.Workers, workersMax)
 	}
+	if n := c.Limits.ProxyConnections; n > 0 && n < c.Workers {
+		return fmt.Errorf("--proxy-max-connections %d: each of %d workers needs one: raise it, or give fewer --workers", n, c.Workers)
+	}
 	if len(c.Listen) == 0 {
 		return errors.New("--listen is empty: give an address such as 0.0.0.0:8443")
 	}

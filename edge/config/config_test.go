@@ -164,6 +164,7 @@ func TestRefusals(t *testing.T) {
 		{"--dev --proxy-health-status 100", "give a status or a range of them, such as 200 or 200-399"},
 		{"--dev --proxy-health-status 300-200", "give a status or a range"},
 		{"--dev --proxy-health-status 200-x", "give a status or a range"},
+		{"--dev --proxy-max-connections 3 --workers 4", "--proxy-max-connections 3: each of 4 workers needs one"},
 		{"--dev --proxy-balance hash:", `--proxy-balance "hash:": give round-robin`},
 		{"--dev --proxy-balance fair", `--proxy-balance "fair": give round-robin`},
 		{"--dev --colour red", "unknown flag: --colour"},

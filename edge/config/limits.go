@@ -26,6 +26,9 @@ type Limits struct {
 	Connections           int // open client connections of one worker
 	ConnectionsPerAddress int // of those, from one client address (IPv6: one /64); 0: no limit of its own
 
+	ProxyConnections int // connections of the process to one URL of --proxy; 0: no limit
+	ProxyWaiting     int // requests of one worker that wait for one of those
+
 	BufferBytes int64 // memory that the kernel reads and writes, for each worker
 	CacheBytes  int64 // file contents kept in memory, for the process
 	Compressed  int   // answers of one worker that are being compressed
@@ -43,6 +46,7 @@ type Timeouts struct {
 	Connect   time.Duration // to a relay's target
 	Answer    time.Duration // for an application to begin its answer, and between two pieces of it
 	RelayIdle time.Duration // a relayed connection on which nothing moves
+	ProxyWait time.Duration // a request for one of Limits.ProxyConnections
 	Drain     time.Duration // for requests in flight after SIGTERM
 	Script    time.Duration // processor time of the programs of one request
 }
@@ -125,6 +129,16 @@ var limitRows = []limitRow{
 	{"max-connections-per-address", func(l *Limits) any { return &l.ConnectionsPerAddress }, false, 0, mb, 8192,
 		"of those, most from one client address (IPv6: one /64); 0 for no limit"},
 
+	// Off: how much an application can take, only its owner knows. Who sets it gives
+	// every worker a share: what one has too many cannot be had by another.
+	{"proxy-max-connections", func(l *Limits) any { return &l.ProxyConnections }, false, 0, mb, 0,
+		"most connections to one URL of a path, idle ones included, shared out to the workers; 0 for no limit"},
+
+	// Each holds its head and, over TLS, its keys: some KB. More than can be
+	// answered within the time to wait are of no use to anybody.
+	{"proxy-max-waiting", func(l *Limits) any { return &l.ProxyWaiting }, false, 0, mb, 1024,
+		"most requests of one worker that wait for one of those, for each path"},
+
 	// Reserved, not used: a page costs memory from its first use on. A quarter is
 	// for receiving. Sending at full speed takes 128 KB a connection, so the rest
 	// is 1,500 of them at once; the others wait their turn.
@@ -180,6 +194,10 @@ var timeoutRows = []timeoutRow{
 	// waits with us.
 	{"connect-timeout", func(t *Timeouts) *time.Duration { return &t.Connect }, false, 8 * time.Second,
 		"longest a relay's target may take to answer a connection"},
+	// What people wait for a page at all. A queue that is longer than this grows
+	// faster than it is worked off.
+	{"proxy-wait-timeout", func(t *Timeouts) *time.Duration { return &t.ProxyWait }, false, 5 * time.Second,
+		"longest a request may wait for one of --proxy-max-connections"},
 	// As long as the other proxies wait: an application that takes longer streams,
 	// or is stuck.
 	{"answer-timeout", func(t *Timeouts) *time.Duration { return &t.Answer }, false, 60 * time.Second,

@@ -209,9 +209,11 @@ func (w *worker) Fired(tag uint64) {
 	case tagLog:
 		w.access.due = false
 		w.access.flush()
+	case tagWaiting:
+		w.expireWaiting()
 	case tagTrim:
 		w.trimCoders()
-	case tagPrograms, tagCoders, tagFed: // TurnEnd goes on with them
+	case tagPrograms, tagCoders, tagFed, tagFreed: // TurnEnd goes on with them
 	}
 }
 
@@ -225,6 +227,8 @@ const (
 	tagCoders
 	tagTrim
 	tagFed
+	tagWaiting
+	tagFreed
 )
 
 var _ reactor.Handler = (*worker)(nil)

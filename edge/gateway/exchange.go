@@ -71,6 +71,7 @@ func (w *worker) newExchange() *exchange {
 // endExchange writes the access log's line and gives x back.
 func (w *worker) endExchange(c *conn, x *exchange) {
 	w.logExchange(c, x)
+	x.stopWaiting()
 	if x.run != nil {
 		w.endRun(x.run)
 	}

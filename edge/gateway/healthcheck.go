@@ -139,6 +139,7 @@ func (s *server) checkChanged(c *checked, up bool, why error) {
 		w.r.Post(func() {
 			for _, p := range c.places {
 				w.routes[p.route].group.Check(p.target, up)
+				w.freed = true // for those that wait
 			}
 		})
 	}
@@ -173,7 +174,7 @@ func (s *server) dialCheck(ctx context.Context, t *proxy.Target, name *resolve.N
 
 // dialBridge connects over the bridge of an https target.
 func (s *server) dialBridge(ctx context.Context, t *proxy.Target, to netip.AddrPort, header []byte) (net.Conn, error) {
-	conn, err := dialGreeting(ctx, "unix", s.bridges[bridgeKey(t)].Name(), bridge.AppendPreface(nil, to, header))
+	conn, err := dialGreeting(ctx, "unix", s.bridgeName(t), bridge.AppendPreface(nil, to, header))
 	if err != nil {
 		return nil, err
 	}

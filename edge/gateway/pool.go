@@ -17,6 +17,10 @@ type upstreams struct {
 	route *proxy.Route
 	group *proxy.Group
 	pools []*pool // by target
+
+	limit   int       // connections to each target; 0: none
+	waiting []waiting // for one, in the order they came
+	queued  bool      // on the worker's list of those that are waited for
 }
 
 const (
@@ -32,6 +36,7 @@ type pool struct {
 	name   *resolve.Name // nil for a unix socket
 	known  []netip.Addr  // addresses that all in idle may be connected to
 	turn   int           // which of the addresses is asked, modulo their number
+	limit  int           // of connections, idle or not; 0: none
 	bridge string        // abstract socket of the TLS bridge; "" for plain HTTP
 	idle   []*upstream   // the last one used is used first
 }
@@ -73,20 +78,23 @@ func (s *server) awaitNames() {
 }
 
 // newUpstreams makes a worker's state of all routes.
-func newUpstreams(s *server) []*upstreams {
+func newUpstreams(w *worker) []*upstreams {
 	var all []*upstreams
-	for i := range s.routes {
-		all = append(all, newUpstream(s, &s.routes[i]))
+	for i := range w.server.routes {
+		all = append(all, newUpstream(w, &w.server.routes[i]))
 	}
 	return all
 }
 
 // newUpstream makes a worker's state of one route.
-func newUpstream(s *server, r *proxy.Route) *upstreams {
+func newUpstream(w *worker, r *proxy.Route) *upstreams {
+	s := w.server
 	u := &upstreams{route: r, group: proxy.NewGroup(r.Targets, s.balance, nil)}
+	u.limit = share(s.cfg.Limits.ProxyConnections, s.cfg.Workers, w.index)
+	u.group.Limit(u.limit)
 	for j := range r.Targets {
 		t := &r.Targets[j]
-		p := &pool{target: t}
+		p := &pool{target: t, limit: u.limit}
 		if t.TLS {
 			p.bridge = s.bridgeName(t)
 		}
@@ -187,11 +195,24 @@ func (p *pool) put(u *upstream, c *conn) {
 		u.resumeReading() // to hear its FIN
 	}
 	if p.target.ProxyProtocol != 0 {
+		if p.limit > 0 { // it would be a connection that nobody else can use
+			u.close()
+			return
+		}
 		c.keepUpstream(u)
 	} else {
 		p.idle = append(p.idle, u)
 	}
 	u.w.r.SetDeadline(u.sock, u.w.r.Now().Add(poolIdleTime))
+}
+
+// makeRoom closes an idle connection if a new one for a request, of now active,
+// would be one too many.
+func (p *pool) makeRoom(active int) {
+	if p.limit > 0 && len(p.idle) > 0 && active+len(p.idle) > p.limit {
+		p.idle[0].close()
+		p.idle = slices.Delete(p.idle, 0, 1)
+	}
 }
 
 // drop takes a connection that is gone out of the idle ones.

@@ -31,7 +31,7 @@ func (w *worker) programTarget(url []byte) (*upstreams, error) {
 	if err != nil {
 		return nil, err
 	}
-	to := newUpstream(w.server, r)
+	to := newUpstream(w, r)
 	if w.named == nil {
 		w.named = map[string]*upstreams{}
 	}

@@ -27,14 +27,16 @@ type proxied struct {
 	bodyTaken bool // bytes of the request body were sent on
 	continued bool // the client was sent 100
 
-	failure    proxy.Failure // of the target tried before
-	retryAfter time.Duration // until a target is tried again; 0: not known
-	reported   bool          // the group knows what came of this attempt
-	headHeld   bool          // the head is known, and waits for programs or for room
-	streaming  bool          // the head is out, the body follows
-	chunked    bool          // in chunks
-	streamEnd  bool          // and all of it is out
-	tunnel     bool          // 101: bytes go both ways until one side ends
+	failure    proxy.Failure   // of the target tried before
+	retryAfter time.Duration   // until a target is tried again; 0: not known
+	waitsFrom  reactor.Instant // when it first waited for a connection
+	waits      bool            // it is in routes.waiting
+	reported   bool            // the group knows what came of this attempt
+	headHeld   bool            // the head is known, and waits for programs or for room
+	streaming  bool            // the head is out, the body follows
+	chunked    bool            // in chunks
+	streamEnd  bool            // and all of it is out
+	tunnel     bool            // 101: bytes go both ways until one side ends
 }
 
 // routeOf finds the upstreams for a request, nil if no route is for its path.
@@ -103,7 +105,23 @@ func (c *conn) front(x *exchange) *proxy.Front {
 // for or there is none, a new one.
 func (c *conn) tryTarget(x *exchange, fresh bool) {
 	w := c.w
+	if len(x.routes.waiting) > 0 && w.server.balance != proxy.Hash { // its turn comes
+		w.freed = true
+		c.await(x, fresh)
+		return
+	}
 	i, after := x.routes.group.Pick(x.key, x.tried, w.monotonic())
+	if i == proxy.Busy {
+		c.await(x, fresh)
+		return
+	}
+	c.askTarget(x, i, after, fresh)
+}
+
+// askTarget asks the target i that was picked, if any; else after is how long until
+// there may be one.
+func (c *conn) askTarget(x *exchange, i int, after time.Duration, fresh bool) {
+	w := c.w
 	if i < 0 {
 		if x.retryAfter = after; after > 0 || x.failure == proxy.NotFailed {
 			x.failure = proxy.NoTarget // all are left alone, asked in vain or not at all
@@ -123,10 +141,11 @@ func (c *conn) tryTarget(x *exchange, fresh bool) {
 		u.sendRequest()
 		return
 	}
+	p.makeRoom(x.routes.group.Active(i))
 	u, err := p.connect(w)
 	if err != nil {
 		failure, outcome := notConnected(err)
-		x.routes.group.Done(i)
+		x.routes.done(w, i)
 		x.routes.group.Report(i, outcome, w.monotonic())
 		x.reported = true
 		w.server.log.limited("upstream", "upstream %s: %v", p.target, err)
@@ -183,6 +202,7 @@ func (c *conn) upstreamFailed(x *exchange, f proxy.Failure) {
 	if x.up != nil {
 		x.up.cancel()
 	}
+	x.stopWaiting()
 	c.w.stats.upstreamFailed.Add(1)
 	c.w.server.log.limited("upstream", "no answer for %s: %s; %d attempts, last of %s",
 		x.routes.route.Path, f, x.tries, x.routes.pools[x.target].target)

@@ -332,7 +332,7 @@ func (u *upstream) unbind() {
 	if x == nil {
 		return
 	}
-	x.routes.group.Done(x.target)
+	x.routes.done(u.w, x.target)
 	if !x.reported {
 		x.routes.group.Report(x.target, proxy.GivenUp, u.w.monotonic())
 		x.reported = true

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"edge/edge/config"
 	"edge/edge/reactor/sim"
 )
 
@@ -313,6 +314,9 @@ func runStorm(t *testing.T, seed int) (whole int) {
 	o := benchOptions{sim: sim.Options{Seed: uint64(seed + 1), SocketsMax: 256}}
 	if seed%4 == 3 {
 		o.sim.BufferBytes = 2 << 20 // memory is short
+	}
+	if seed%5 == 1 {
+		o.config = func(c *config.Config) { c.Limits.ProxyConnections = 2 } // the others wait
 	}
 	b := newProxyBench(t, o, false)
 	s := &storm{t: t, b: b, rnd: rand.New(rand.NewPCG(uint64(seed), 7)), app: b.sim.Serve(appOne)}

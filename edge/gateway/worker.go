@@ -38,8 +38,13 @@ type worker struct {
 	tightBelow   int // bytes of buffers below which memory is said to run low
 	bySource     sources
 
-	routes    []*upstreams          // of --proxy, by server.routes
-	named     map[string]*upstreams // by programs, by URL
+	routes []*upstreams          // of --proxy, by server.routes
+	named  map[string]*upstreams // by programs, by URL
+
+	queues     []*upstreams // that requests wait for
+	queueTimer bool         // tagWaiting is due
+	freed      bool         // one of them may be asked now
+
 	forwarder proxy.Forwarder
 	front     proxy.Front // scratch
 	echText   []byte      // scratch
@@ -115,7 +120,7 @@ func newWorker(s *server, index int, r reactor.Reactor) *worker {
 	_, recv := dealBuffers(s.cfg.Limits.BufferBytes)
 	w.relayKeptMax = recv / relayShare
 	w.relayReserve = r.Buffers().Available() / relayShare
-	w.routes = newUpstreams(s)
+	w.routes = newUpstreams(w)
 	w.compress = newCompressor(s)
 	w.tightBelow = r.Buffers().Available() / tightShare
 	w.inputReserve = max(r.Buffers().Available()/inputShare, outBytesMax)
@@ -248,6 +253,9 @@ func (w *worker) TurnEnd() {
 	}
 	if w.compress != nil && w.runCoders() {
 		w.flush()
+	}
+	if w.freed {
+		w.admitWaiting()
 	}
 	w.slices = 0
 	w.tick()
