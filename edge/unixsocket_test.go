@@ -1,7 +1,9 @@
 package main
 
 import (
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +24,8 @@ func dialUnix(t *testing.T, path string) net.Conn {
 	return c
 }
 
+// Field case P12: a socket that is left over, one that is served, one that was taken
+// over, their mode, and what the log calls their peers.
 func TestUnixSockets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -92,7 +96,8 @@ func TestUnixSockets(t *testing.T) {
 	}
 }
 
-// A file that is no socket is never deleted.
+// A file that is no socket is never deleted, and a path that is too long is refused
+// (P12).
 func TestUnixSocketOverAFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
@@ -104,4 +109,38 @@ func TestUnixSocketOverAFile(t *testing.T) {
 	if got := string(readFile(t, path)); got != "precious" {
 		t.Errorf("the file holds %q", got)
 	}
+	status, _, errs = outcome(t, "serve", "--dev", "--http", "unix:/"+strings.Repeat("a", 107))
+	if status != 2 || !strings.Contains(errs, "at most 107") {
+		t.Errorf("a path of 108 bytes: status %d\n%s", status, errs)
+	}
+}
+
+// An application whose socket is made anew is found again, also over connections
+// that were kept (P12).
+func TestUnixApplicationComesAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path, plain := filepath.Join(dir, "app.sock"), filepath.Join(dir, "plain.sock")
+	serve := func(says string) *http.Server {
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		app := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, says) })}
+		go app.Serve(l)
+		return app
+	}
+	app := serve("first")
+	startDaemon(t, daemonOptions{args: []string{"--listen", "127.0.0.1:0", "--http", "unix:" + plain, "--proxy", "/api=unix:" + path, site(t)}})
+	c := dialUnix(t, plain)
+	for _, want := range []string{"first", "second", "third"} {
+		if want != "first" {
+			app.Close() // the file and the connections with it
+			app = serve(want)
+		}
+		if resp, body, err := get(c, "/api"); err != nil || resp.StatusCode != 200 || body != want {
+			t.Fatalf("%q, %v; want %q", body, err, want)
+		}
+	}
+	app.Close()
 }

@@ -47,6 +47,7 @@ func lines(h *httpmsg.Header, without ...string) (all []string) {
 	return all
 }
 
+// Field case P05: what the application is told of the client, and by whom.
 func TestForwardedFields(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -94,6 +95,7 @@ func TestForwardedFields(t *testing.T) {
 // ourFields are those that Request sets when nothing is known but addresses.
 var ourFields = []string{"x-forwarded-for", "forwarded", "x-forwarded-proto", "x-forwarded-host", "x-real-ip"}
 
+// Field case P05: spellings that an application may take for ours end here, too.
 func TestFieldsThatEndHere(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -203,6 +205,7 @@ func TestVia(t *testing.T) {
 	}
 }
 
+// Field case P09: which protocols are asked for.
 func TestUpgradeGoesOn(t *testing.T) {
 	for _, c := range []struct {
 		start, protocol string

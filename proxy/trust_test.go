@@ -71,6 +71,7 @@ func TestTrustedUnixPeer(t *testing.T) {
 	}
 }
 
+// Field case P05: the client is the last address that is not trusted.
 func TestClient(t *testing.T) {
 	trust := prefixes("10.0.0.0/8", "2001:db8::/32", "127.0.0.1/32")
 	many := "X-Forwarded-For: 192.0.2.1" + strings.Repeat(", 10.0.0.9", 40)

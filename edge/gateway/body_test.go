@@ -13,6 +13,7 @@ import (
 // Request bodies. A site wants none of them: the answer comes at once, a short
 // body is read over for the sake of the connection, any other ends it.
 
+// Field case H07 where nobody wants the body.
 func TestExpect(t *testing.T) {
 	put := func(length int, expect string) string {
 		return fmt.Sprintf("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\nExpect: %s\r\n\r\n", length, expect)

@@ -70,7 +70,7 @@ func TestHTTPSWaitsForTheVerdict(t *testing.T) {
 }
 
 // TestHTTPSFailuresToldApart: the bridge's word decides the status, and since nothing
-// was sent, another target is asked where there is one, whatever the method.
+// was sent, another target is asked where there is one, whatever the method (P04).
 func TestHTTPSFailuresToldApart(t *testing.T) {
 	for name, c := range map[string]struct {
 		says   string
@@ -144,7 +144,7 @@ func TestInsecureIsTold(t *testing.T) {
 }
 
 // TestVanishedAddressIsDropped: an idle connection to an address that the name no
-// longer has is closed at the next request, which goes to the new one.
+// longer has is closed at the next request, which goes to the new one (P07).
 func TestVanishedAddressIsDropped(t *testing.T) {
 	b := newProxyBench(t, benchOptions{}, false)
 	pool := b.w.routes[0].pools[0]

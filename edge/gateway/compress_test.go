@@ -216,7 +216,7 @@ func TestCompressedAnswersCutAtEveryByte(t *testing.T) {
 }
 
 // An event is with the client as soon as it is with us, and the stream may be
-// silent for as long as it likes.
+// silent for as long as it likes (P08).
 func TestEventsAreNotHeldBack(t *testing.T) {
 	for _, coding := range []string{"zstd", "br", "gzip"} {
 		b := newCompressBench(t, benchOptions{})

@@ -168,6 +168,7 @@ func cutsOf(input string) []int {
 // beyond doubt.
 const smuggled = "GET /page.html HTTP/1.1\r\nHost: a\r\n\r\n"
 
+// Field case H01: spellings of Transfer-Encoding, each with and without a length.
 func TestTransferCodings(t *testing.T) {
 	const chunks = "5\r\nhello\r\n0\r\n\r\n"
 	post := func(fields, minor string) string {
@@ -193,7 +194,7 @@ func TestTransferCodings(t *testing.T) {
 }
 
 // A body in chunks is wanted by nobody here, so that its framing is not even
-// looked at: the connection ends with the answer, and what follows is no request.
+// looked at: the connection ends with the answer, and what follows is no request (H03).
 func TestChunksAreNeverRequests(t *testing.T) {
 	var cases []httpCase
 	for _, line := range []string{
@@ -206,6 +207,7 @@ func TestChunksAreNeverRequests(t *testing.T) {
 	testHTTP(t, benchOptions{}, cases)
 }
 
+// Field case H05: what is no field line, and what surrounds them.
 func TestFieldSyntax(t *testing.T) {
 	get := func(fields string) string { return "GET / HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n" + smuggled }
 	cases := []httpCase{
@@ -245,6 +247,7 @@ func TestFieldSyntax(t *testing.T) {
 	testHTTP(t, benchOptions{}, cases)
 }
 
+// Field case H06: Host, and the forms of a target.
 func TestHosts(t *testing.T) {
 	with := func(line, host string) string { return line + "\r\n" + host + "\r\n" }
 	cases := []httpCase{
@@ -278,7 +281,7 @@ func TestHosts(t *testing.T) {
 
 // Paths have one meaning: decoded once, then freed of empty and dot segments. So
 // %2f is a slash like any other, and no spelling leads out of the site or to what
-// is hidden in it.
+// is hidden in it (H11).
 func TestPaths(t *testing.T) {
 	var cases []httpCase
 	for _, c := range []struct{ path, want string }{
@@ -292,6 +295,7 @@ func TestPaths(t *testing.T) {
 	testHTTP(t, benchOptions{}, cases)
 }
 
+// Field case H09: forms of Range, on a file of a thousand bytes and on an empty one.
 func TestRanges(t *testing.T) {
 	for _, c := range []struct {
 		method, path, ranges string
@@ -355,6 +359,7 @@ func TestHeadNeverHasABody(t *testing.T) {
 	}
 }
 
+// Field case H14: what passes a limit gets an answer that names it, then the end.
 func TestLimitsAreNamed(t *testing.T) {
 	long := strings.Repeat("a", 64<<10)
 	for _, c := range []struct{ name, input, want, reason string }{
@@ -387,7 +392,7 @@ func TestGarbage(t *testing.T) {
 	})
 }
 
-// Ten thousand requests on one connection, in writes of any size.
+// Ten thousand requests on one connection, in writes of any size (H14).
 func TestManyRequestsOnOneConnection(t *testing.T) {
 	const n = 10000
 	b := newHTTPBench(t, benchOptions{sim: sim.Options{Seed: 1}, config: func(c *config.Config) { c.Limits.Pipelined = 7 }})

@@ -145,7 +145,7 @@ func TestProxyHeaderLimits(t *testing.T) {
 }
 
 // TestFailurePages: the site's own page stands in for ours, and the client is told
-// when to come again.
+// when to come again (P04).
 func TestFailurePages(t *testing.T) {
 	b := newProxyBench(t, benchOptions{}, true)
 	s := openFiles(t, map[string][]byte{"502.html": []byte("<p>sorry"), "503.html": make([]byte, failurePageMax+1)})

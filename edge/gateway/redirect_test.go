@@ -44,7 +44,7 @@ func writeCertificate(t *testing.T, dir, file string, names ...string) {
 }
 
 // A redirect leads to https and to a host we hold a certificate for, whatever the
-// request says; no byte of a request begins another field or another host.
+// request says; no byte of a request begins another field or another host (P13).
 func TestRedirectsLeadNowhereElse(t *testing.T) {
 	dir := t.TempDir()
 	writeCertificate(t, dir, "a.pem", "a.example", "*.b.example")

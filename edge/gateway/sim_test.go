@@ -221,6 +221,7 @@ func TestHeadHasNoBody(t *testing.T) {
 	b.done()
 }
 
+// Field case H14: two requests, cut after each byte.
 func TestRequestCutAtEveryByte(t *testing.T) {
 	b := newBench(t, benchOptions{sim: sim.Options{Calm: true}})
 	raw := get("/f174.bin") + get("/index.html")

@@ -50,7 +50,7 @@ func (b *bench) gone(slow []*sim.Peer) {
 	b.done()
 }
 
-// (a) A byte of the head now and then: the time for a head is not extended.
+// (a) A byte of the head now and then: the time for a head is not extended (H13).
 func TestSlowHeads(t *testing.T) {
 	b, slow := held(t, 2000)
 	raw := get("/index.html")
@@ -69,7 +69,7 @@ func TestSlowHeads(t *testing.T) {
 	b.gone(slow)
 }
 
-// (b) A byte of the body now and then is less than --min-rate.
+// (b) A byte of the body now and then is less than --min-rate (H13).
 func TestSlowBodies(t *testing.T) {
 	b, slow := held(t, 200)
 	for _, p := range slow {
@@ -85,7 +85,7 @@ func TestSlowBodies(t *testing.T) {
 	b.gone(slow)
 }
 
-// (c) A client that does not read its answer.
+// (c) A client that does not read its answer (H13).
 func TestReadersThatStop(t *testing.T) {
 	b, slow := held(t, 20)
 	for _, p := range slow {
@@ -104,7 +104,7 @@ func TestReadersThatStop(t *testing.T) {
 	b.gone(slow)
 }
 
-// (e) Idle connections, fresh and used.
+// (e) Idle connections, fresh and used (H13).
 func TestIdleConnections(t *testing.T) {
 	b, slow := held(t, 200)
 	for _, p := range slow[:100] {
@@ -124,7 +124,7 @@ func TestIdleConnections(t *testing.T) {
 }
 
 // (g) An honest upload of 1 MB a minute, in whatever pieces, is not cut off while
-// it lasts; nor is one at the least rate.
+// it lasts; nor is one at the least rate (H13).
 func TestHonestUploads(t *testing.T) {
 	for _, c := range []struct {
 		piece int

@@ -11,7 +11,7 @@ import (
 	"edge/edge/reactor/sim"
 )
 
-// (d) A byte of the hello now and then: the time for a handshake is not extended.
+// (d) A byte of the hello now and then: the time for a handshake is not extended (H13).
 func TestSlowHellos(t *testing.T) {
 	b := newTLSBench(t, benchOptions{
 		sim:    sim.Options{Calm: true, SocketsMax: 512},
@@ -37,7 +37,7 @@ func TestSlowHellos(t *testing.T) {
 }
 
 // (f) An event each 20 s for ten minutes reaches its client at once, and nobody is
-// cut off for being slow.
+// cut off for being slow (H13, P08).
 func TestHonestEventStream(t *testing.T) {
 	b := newProxyBench(t, benchOptions{}, false)
 	app := b.sim.Serve(appOne)

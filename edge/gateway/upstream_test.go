@@ -176,7 +176,7 @@ func TestProxyBodyUntilClose(t *testing.T) {
 }
 
 // TestProxyBrokenAnswers: before anything went to the client a broken answer is
-// 502; after that the client must see that it is not whole.
+// 502; after that the client must see that it is not whole (P03).
 func TestProxyBrokenAnswers(t *testing.T) {
 	for name, raw := range map[string]string{
 		"nothing":           "",
@@ -290,7 +290,7 @@ func TestProxyEarlyAnswerDuringUpload(t *testing.T) {
 }
 
 // TestProxyRetries: a connection that closes as it is used again costs a silent
-// retry where nothing can be done twice.
+// retry where nothing can be done twice (P01).
 func TestProxyRetries(t *testing.T) {
 	for _, c := range []struct {
 		name, raw string
@@ -339,6 +339,7 @@ func TestProxyRetries(t *testing.T) {
 	}
 }
 
+// Field case P04: 502, 503 and 504.
 func TestProxyFailuresToldApart(t *testing.T) {
 	status := func(b *bench) int {
 		p := b.plain.Dial()
@@ -392,6 +393,7 @@ func TestProxyFailuresToldApart(t *testing.T) {
 	})
 }
 
+// Field case P08: the application hears that nobody listens any more.
 func TestProxyClientGoneCancelsTheUpstream(t *testing.T) {
 	b := newProxyBench(t, benchOptions{sim: sim.Options{Calm: true}}, false)
 	app := b.sim.Serve(appOne)
@@ -437,6 +439,7 @@ func TestProxySlowReaderHoldsTheUpstream(t *testing.T) {
 	b.done()
 }
 
+// Field case P09: first frames sent along with the upgrade, both ways, and half-close.
 func TestProxyTunnel(t *testing.T) {
 	b := newProxyBench(t, benchOptions{}, false)
 	app := b.sim.Serve(appOne)

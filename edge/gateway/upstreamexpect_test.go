@@ -42,6 +42,7 @@ func bodyArrives(t *testing.T, b *bench, p, conn *sim.Peer) {
 	b.done()
 }
 
+// Field case H07: the client is told to go on in time, once, or is answered.
 func TestProxyExpectContinue(t *testing.T) {
 	t.Run("the application tells", func(t *testing.T) {
 		b, p, conn := expectBench(t, expecting)
@@ -109,6 +110,7 @@ func TestProxyExpectContinue(t *testing.T) {
 	})
 }
 
+// Field case H07: what is refused before an application is asked.
 func TestProxyExpectRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		raw    string

@@ -36,7 +36,7 @@ func askedOverTLS(t *testing.T, raw string) (b *tlsBench, c *tls.Conn, app *sim.
 }
 
 // TestProxyEventsOverTLS: head and events reach the client as they are made, for as
-// long as there are some within the answer timeout; a client that is gone ends them.
+// long as there are some within the answer timeout; a client that is gone ends them (P08).
 func TestProxyEventsOverTLS(t *testing.T) {
 	for _, how := range []string{"close_notify and FIN", "reset"} {
 		b, c, app := askedOverTLS(t, get("/api/events"))
@@ -63,7 +63,7 @@ func TestProxyEventsOverTLS(t *testing.T) {
 }
 
 // TestProxyTunnelOverTLS: a WebSocket through TLS, with the first frames sent along
-// with the upgrade, ended by either side.
+// with the upgrade, ended by either side (P09).
 func TestProxyTunnelOverTLS(t *testing.T) {
 	b, c, app := askedOverTLS(t, "GET /api/ws HTTP/1.1\r\nHost: a.example\r\nConnection: Upgrade\r\nUpgrade: WebSocket\r\n\r\nearly")
 	app.Write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nfirst")

@@ -6,6 +6,7 @@ import (
 	"testing"
 )
 
+// Field case H11: what a path means.
 func TestCleanPath(t *testing.T) {
 	for _, c := range []struct{ raw, want string }{
 		{"/", "/"},

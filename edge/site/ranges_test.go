@@ -18,6 +18,7 @@ var thousand = func() string {
 	return b.String()
 }()
 
+// Field case H09: forms of Range.
 func TestRangeForms(t *testing.T) {
 	s := newSite(t, Options{}, map[string]string{"f.txt": thousand, "empty": ""})
 	for _, c := range []struct {

@@ -202,7 +202,7 @@ func TestBadPath(t *testing.T) {
 }
 
 // A location must not lead to another host, nor end its field, whatever the
-// client asks for and whatever names the archive has.
+// client asks for and whatever names the archive has (P13).
 func TestRedirectStaysHere(t *testing.T) {
 	s := newSite(t, Options{}, map[string]string{
 		"evil.example/index.html": "x", `\evil.example/index.html`: "x", "a\r\nX: 1/index.html": "x",

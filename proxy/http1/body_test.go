@@ -42,6 +42,7 @@ func chunkedOutcome(l *Limits, in string, ends ...int) (o outcome) {
 	return o
 }
 
+// Field case H03, with more: chunked.txt has the forms.
 func TestChunkedVectors(t *testing.T) {
 	for _, v := range readVectors(t, "chunked.txt") {
 		t.Run(v.name, func(t *testing.T) {

@@ -89,6 +89,7 @@ func testCuts(t *testing.T, in string, parse func(ends ...int) outcome) outcome 
 	return whole
 }
 
+// Field cases H05 and H06, with more: requests.txt has the forms.
 func TestRequestVectors(t *testing.T) {
 	for _, v := range readVectors(t, "requests.txt") {
 		t.Run(v.name, func(t *testing.T) {
@@ -100,7 +101,7 @@ func TestRequestVectors(t *testing.T) {
 }
 
 // TestTransferCodingSpellings has each value alone, beside Content-Length and in
-// HTTP/1.0: only chunked, alone and in HTTP/1.1, is a framing.
+// HTTP/1.0: only chunked, alone and in HTTP/1.1, is a framing (H01).
 func TestTransferCodingSpellings(t *testing.T) {
 	for _, c := range []struct {
 		value string

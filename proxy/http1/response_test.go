@@ -30,6 +30,7 @@ func parseResponseCuts(l *Limits, in, method string, ends ...int) (o outcome) {
 	return o
 }
 
+// Field case P03, heads: responses.txt has the forms.
 func TestResponseVectors(t *testing.T) {
 	for _, v := range readVectors(t, "responses.txt") {
 		t.Run(v.name, func(t *testing.T) {

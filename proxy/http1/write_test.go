@@ -67,7 +67,7 @@ func TestAppendResponseHead(t *testing.T) {
 	}
 }
 
-// TestNothingIsInjected: no byte of a name or value can end its line.
+// TestNothingIsInjected: no byte of a name or value can end its line (P13).
 func TestNothingIsInjected(t *testing.T) {
 	for c := range 256 {
 		b := string([]byte{byte(c)})

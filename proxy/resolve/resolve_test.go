@@ -77,6 +77,7 @@ func addrs(t *testing.T, n *Name) string {
 	return fmt.Sprint(a)
 }
 
+// Field case P07: one look-up for each TTL, and what is kept when there is no answer.
 func TestLastGoodAnswerStays(t *testing.T) {
 	s := newScripted(t)
 	n := s.r.Name("App.Example.")
