@@ -14,9 +14,9 @@ import (
 )
 
 // newPassBench is a bench with proxy.o.
-func newPassBench(t *testing.T) *bench {
+func newPassBench(t *testing.T, o sim.Options) *bench {
 	t.Helper()
-	b := newProxyBench(t, benchOptions{sim: sim.Options{Calm: true}}, false)
+	b := newProxyBench(t, benchOptions{sim: o}, false)
 	b.runScripts("proxy.o")
 	return b
 }
@@ -58,12 +58,13 @@ func post(fields, body string) string {
 // A program sees the body and decides; the application gets it as it was sent,
 // wherever the request is cut.
 func TestProgramsPassRequestsOn(t *testing.T) {
-	for _, c := range passed {
-		b := newPassBench(t)
+	for i := range 2 * len(passed) {
+		c, o := passed[i/2], sim.Options{Calm: i%2 == 0} // with faults, and without
+		b := newPassBench(t, o)
 		app := b.sim.Serve(appOne)
 		var conn *sim.Peer
 		head, _, _ := strings.Cut(c.raw, "\r\n\r\n")
-		step := max(1, (len(c.raw)-len(head))/24)
+		step := max(1, (len(c.raw)-len(head))/12)
 		for cut := len(head) - 1; cut <= len(c.raw); cut += step {
 			p := b.plain.Dial()
 			p.Write(c.raw[:cut])
@@ -105,7 +106,7 @@ func sameBody(a, b string) bool {
 
 // A client that waits for 100 is told to send the body that a program waits for.
 func TestHeldBodiesAreAskedFor(t *testing.T) {
-	b := newPassBench(t)
+	b := newPassBench(t, sim.Options{Calm: true})
 	app := b.sim.Serve(appOne)
 	p := b.plain.Dial()
 	p.Write(post("Content-Length: 5\r\nExpect: 100-continue", ""))
@@ -135,7 +136,7 @@ func TestHeldBodiesThatDoNotCome(t *testing.T) {
 		"reset":   func(b *bench, p *sim.Peer) { p.Reset() },
 		"timeout": func(b *bench, p *sim.Peer) { b.sim.Advance(b.s.cfg.Timeouts.Body + time.Second) },
 	} {
-		b := newPassBench(t)
+		b := newPassBench(t, sim.Options{Calm: true})
 		app := b.sim.Serve(appOne)
 		p := b.plain.Dial()
 		p.Write(post("Content-Length: 5", "hell"))
@@ -148,7 +149,7 @@ func TestHeldBodiesThatDoNotCome(t *testing.T) {
 		p.Close()
 		b.done()
 	}
-	b := newPassBench(t)
+	b := newPassBench(t, sim.Options{Calm: true})
 	p := b.plain.Dial()
 	p.Write(post("Transfer-Encoding: chunked", "3\r\nabc\r\nx\r\n"))
 	b.sim.Idle()
@@ -162,7 +163,7 @@ func TestHeldBodiesThatDoNotCome(t *testing.T) {
 // A connection that the application closed meanwhile costs nothing: the body is sent
 // again.
 func TestHeldBodiesAreSentAgain(t *testing.T) {
-	b := newPassBench(t)
+	b := newPassBench(t, sim.Options{Calm: true})
 	app := b.sim.Serve(appOne)
 	put := strings.Replace(post("Content-Length: 5", "hello"), "POST", "PUT", 1)
 	p := b.plain.Dial()
@@ -195,7 +196,7 @@ func TestHeldBodiesAreSentAgain(t *testing.T) {
 
 // A name that nobody has asked for before is looked up, and waited for.
 func TestProgramsProxyToNames(t *testing.T) {
-	b := newPassBench(t)
+	b := newPassBench(t, sim.Options{Calm: true})
 	looked := make(chan struct{})
 	b.s.resolver = resolve.New(t.Context(), func(ctx context.Context, name string) ([]netip.Addr, time.Duration, error) {
 		<-looked
@@ -241,7 +242,7 @@ func TestProgramsProxyToNames(t *testing.T) {
 
 // Unix sockets, and the limit of what programs may name.
 func TestTargetsOfPrograms(t *testing.T) {
-	b := newPassBench(t)
+	b := newPassBench(t, sim.Options{Calm: true})
 	app := b.sim.Serve("unix:/run/app.sock")
 	p := b.plain.Dial()
 	p.Write(post("X-To: unix:/run/app.sock:/v1\r\nContent-Length: 5", "hello"))
