@@ -47,6 +47,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// Field case S08, a challenge certificate that lies about (RFC 8737, 3): it is for no
+// ordinary client.
 func TestChallengeCertificateIsNotServed(t *testing.T) {
 	c := issue(t, &x509.Certificate{DNSNames: []string{"a.example"}, ExtraExtensions: []pkix.Extension{
 		{Id: oidACMEIdentifier, Critical: true, Value: append([]byte{4, 32}, make([]byte, 32)...)},

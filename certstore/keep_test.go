@@ -30,6 +30,7 @@ func (st *stepper) step(why string, serve *signed, kept bool, problems ...string
 	return r
 }
 
+// Field case S05: certificate and key come one after the other, in either order.
 func TestKeepThroughMismatch(t *testing.T) {
 	was, next := server(t, nil, "a.example"), server(t, nil, "a.example")
 	belongs := " belongs to another certificate (the pair loaded before stays in service)"
@@ -58,6 +59,7 @@ func TestKeepThroughMismatch(t *testing.T) {
 	})
 }
 
+// Field case S05, the files that cannot be read: the old pair stays, and each is named.
 func TestKeepThroughBrokenFiles(t *testing.T) {
 	was, next := server(t, nil, "a.example"), server(t, nil, "a.example")
 	cert, key := chainPEM(next), next.keyPEM()
@@ -142,6 +144,7 @@ func TestKeepPrefersTheLongerChain(t *testing.T) {
 	}
 }
 
+// Field case S03: the ..data link of a Kubernetes mount is swapped, again and again.
 func TestKubernetesSwap(t *testing.T) {
 	st := &stepper{tree: newTree(t)}
 	var last *signed
@@ -168,6 +171,7 @@ func TestKubernetesSwap(t *testing.T) {
 	st.step("dangling", last, true, "a/tls.crt: a link to nothing (the pair", "a/tls.key: a link to nothing (the pair")
 }
 
+// Field case S04: certbot's live/ tree, with entries that are broken.
 func TestCertbotTree(t *testing.T) {
 	root := authority(t, "root", nil)
 	was, next := server(t, root, "a.example"), server(t, root, "a.example")

@@ -7,6 +7,8 @@ import (
 	"testing"
 )
 
+// Field case S08, names: exact before wildcard, a wildcard for one label alone, and the
+// default where nothing fits.
 func TestMatchExactWildcardDefault(t *testing.T) {
 	exact, wild, other := server(t, nil, "a.example"), server(t, nil, "*.example"), server(t, nil, "other.test")
 	s := newTree(t).pair("a.example/x", exact).pair("w/x", wild).pair("default/x", other).clean()

@@ -39,7 +39,7 @@ func alertCases(t *testing.T, in *instance) map[string]struct {
 	}
 }
 
-// A fatal alert must reach a client that still has bytes in flight: it reads the
+// Field case L13: a fatal alert must reach a client that still has bytes in flight: it reads the
 // alert and then the end, never a reset that throws the alert away (RFC 9846,
 // 6.2; the reasoning is that of RFC 9112, 9.6).
 func TestAlertsArrive(t *testing.T) {

@@ -133,7 +133,7 @@ func expectAlert(t *testing.T, err error, want tls.AlertError) {
 	t.Errorf("error %v, want the alert %d (%v)", err, want, want)
 }
 
-// A ClientHello may be cut anywhere by TCP, and spread over records by the
+// Field case L01: a ClientHello may be cut anywhere by TCP, and spread over records by the
 // client (RFC 9846, 5.1). The clients are real, so the handshake is completed.
 func TestHelloCuts(t *testing.T) {
 	in := serveDev(t, site(t))

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A request for a host that a connection was not made for is turned away; which
+// Field case S07: a request for a host that a connection was not made for is turned away; which
 // hosts those are is decided by the name the client sent and the certificates we
 // hold (RFC 9110, 15.5.20).
 func TestMisdirectedRequests(t *testing.T) {

@@ -213,7 +213,8 @@ func TestSecondHelloChanged(t *testing.T) {
 	})
 }
 
-// TestALPN is field case L10.
+// TestALPN is field case L10, and what S08 says of acme-tls/1 (RFC 8737, 3): no name is
+// under challenge here, so alone it is refused, and beside others it counts for nothing.
 func TestALPN(t *testing.T) {
 	cases := map[string]struct {
 		body []byte
@@ -224,6 +225,7 @@ func TestALPN(t *testing.T) {
 		"h2c":         {alpnBody("h2c"), "", wire.AlertNoApplicationProtocol},
 		"http/1.0":    {alpnBody("http/1.0"), "", wire.AlertNoApplicationProtocol},
 		"acme-tls/1":  {alpnBody("acme-tls/1"), "", wire.AlertNoApplicationProtocol},
+		"and another": {alpnBody("acme-tls/1", "h2"), "h2", 0},
 		"empty list":  {vec16(nil), "", wire.AlertDecodeError},
 		"empty name":  {alpnBody("h2", ""), "", wire.AlertDecodeError},
 		"twice":       {alpnBody("h2", "h2"), "h2", 0},
