@@ -88,7 +88,7 @@ func (g *Group) Pick(key uint64, tried Set, now time.Duration) (i int, after tim
 	case i >= 0 && !g.free(i), i < 0 && g.limit > 0 && g.anyOpen(tried, now):
 		return Busy, 0
 	case i >= 0:
-		g.members[i].picked()
+		g.members[i].picked(&g.policy, now)
 	default:
 		// Not a trial: that it fails again, before it is due, says nothing new.
 		if i = g.lastResort(tried); i < 0 {

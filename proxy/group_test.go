@@ -142,6 +142,23 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// TestTrialHasAnEnd: a trial of which nothing is heard does not keep a target out
+// for ever.
+func TestTrialHasAnEnd(t *testing.T) {
+	const s = time.Second
+	g := group(RoundRobin, 1, 1)
+	g.failTimes(0, 3, 0)
+	g.pick(t, "trial", Set(0).With(1), s, 0)
+	g.pick(t, "one at a time", 0, s+DefaultHealth.PauseMax-1, 1)
+	g.pick(t, "one at a time", 0, s+DefaultHealth.PauseMax-1, 1)
+	g.pick(t, "another", Set(0).With(1), s+DefaultHealth.PauseMax, 0)
+	g.pick(t, "one at a time", 0, s+DefaultHealth.PauseMax, 1)
+	g.Report(0, Answered, 2*DefaultHealth.PauseMax)
+	if g.Healthy() != 2 {
+		t.Error("the answer does not count")
+	}
+}
+
 func TestPauseHasAnEnd(t *testing.T) {
 	g := group(RoundRobin, 1, 1)
 	now := time.Duration(0)

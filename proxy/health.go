@@ -18,6 +18,7 @@ var DefaultHealth = HealthPolicy{Failures: 3, Pause: time.Second, PauseMax: 30 *
 //	down   pause over, a request picked  → trial
 //	trial  failure                       → down, for twice the last pause
 //	trial  given up                      → down, due at once
+//	trial  nothing known for PauseMax    → another trial: the first may be an upload without end
 //	any    success                       → up
 //
 // Times are on the caller's monotonic clock.
@@ -25,7 +26,7 @@ type health struct {
 	state    healthState
 	failures int
 	pause    time.Duration // the last one
-	due      time.Duration // when a trial may be made, while down
+	due      time.Duration // when a trial may be made, while down or in trial
 }
 
 type healthState uint8
@@ -38,13 +39,13 @@ const (
 
 // usable says that a request may be sent.
 func (h *health) usable(now time.Duration) bool {
-	return h.state == up || h.state == down && now >= h.due
+	return h.state == up || now >= h.due
 }
 
 // picked is told that a request will be sent.
-func (h *health) picked() {
-	if h.state == down {
-		h.state = trial
+func (h *health) picked(p *HealthPolicy, now time.Duration) {
+	if h.state != up {
+		h.state, h.due = trial, now+p.PauseMax
 	}
 }
 
@@ -70,6 +71,6 @@ func (h *health) failure(p *HealthPolicy, now time.Duration) {
 // client went away.
 func (h *health) givenUp() {
 	if h.state == trial {
-		h.state = down
+		h.state, h.due = down, 0
 	}
 }
