@@ -2,10 +2,13 @@ package gateway
 
 import (
 	"bytes"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"edge/edge/config"
 	"edge/edge/reactor/sim"
@@ -164,4 +167,39 @@ func TestFailurePages(t *testing.T) {
 		t.Errorf("status %d, Retry-After %q", resp.StatusCode, resp.Header.Get("Retry-After"))
 	}
 	b.done()
+}
+
+// TestFailurePageOfEach: 502, 503 and 504 each have a page, the site's or a small one
+// of ours (P04).
+func TestFailurePageOfEach(t *testing.T) {
+	pages := map[string][]byte{"502.html": []byte("<p>gone"), "503.html": []byte("<p>rests"), "504.html": []byte("<p>late")}
+	for _, own := range []bool{false, true} {
+		for _, status := range []int{502, 503, 504} {
+			b := newProxyBench(t, benchOptions{}, false)
+			if own {
+				if err := b.s.current().shared.failures.load(openFiles(t, pages)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			switch status {
+			case 503:
+				b.sim.FailConnect(unix.EMFILE)
+			case 504:
+				b.sim.Backend(appOne).Hang = true
+			}
+			p := b.plain.Dial()
+			p.Write(get("/api"))
+			b.sim.Advance(2 * time.Minute)
+			resp := exchanged(t, p.Read(), "GET")[0]
+			body := string(bodyOf(t, resp))
+			if resp.StatusCode != status || resp.Header.Get("Content-Type") != string(textHTML) {
+				t.Errorf("%d, own %v: status %d of type %q", status, own, resp.StatusCode, resp.Header.Get("Content-Type"))
+			}
+			if want := string(pages[fmt.Sprintf("%d.html", status)]); own && body != want || !own && (!strings.Contains(body, fmt.Sprint(status)) || len(body) > 1000) {
+				t.Errorf("%d, own %v: page %q", status, own, body)
+			}
+			p.Close()
+			b.done()
+		}
+	}
 }
