@@ -70,7 +70,9 @@ func (s *server) loadWith(certs *certificates, previous *generation, what parts)
 		}
 	}
 	if what&partSite != 0 {
-		siteChanged = signatureOf(s.siteFiles()...)
+		if s.cfg.ReloadOnChange { // it looks at every file
+			siteChanged = signatureOf(s.siteFiles()...)
+		}
 		if open, err = s.openSite(); err != nil {
 			return nil, err
 		}
