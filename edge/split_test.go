@@ -39,7 +39,7 @@ func TestSplitModeWithTwoEdges(t *testing.T) {
 		if l.ECH != "accepted" || l.SNI != publicName || l.Inner != hiddenName || l.Relay != back.tls || l.In == 0 || l.Out == 0 {
 			t.Errorf("the front's log says %+v", l)
 		}
-		if l := back.line(i + 1); l.SNI != hiddenName || l.Host != hiddenName {
+		if l := back.line(i + 1); l.ECH != "accepted" || l.SNI != hiddenName || l.Host != hiddenName {
 			t.Errorf("the origin's log says %+v", l)
 		}
 	}
@@ -55,6 +55,25 @@ func TestSplitModeWithTwoEdges(t *testing.T) {
 	var rejected *tls.ECHRejectionError
 	if _, err := front.page(n.client(n.stale())); !errors.As(err, &rejected) || len(rejected.RetryConfigList) == 0 {
 		t.Errorf("a stale config: %v", err)
+	}
+}
+
+// The origin's log does not show the hidden name either when it may not.
+func TestOriginHidesTheName(t *testing.T) {
+	n := newNames(t)
+	back := n.serve("--cert-dir", n.certs, "--ech-backend", "127.0.0.1", "--log-inner-name=false", site(t))
+	if _, err := n.front(back.tls).page(n.client(n.configs(n.keys))); err != nil {
+		t.Fatal(err)
+	}
+	if l := back.line(1); l.ECH != "accepted" || l.SNI != "" || l.Host != "" || l.Inner != "" {
+		t.Errorf("the origin's log says %+v", l)
+	}
+	// A client that comes by itself has hidden nothing.
+	if _, err := back.page(n.client(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if l := back.line(2); l.ECH != "none" || l.SNI != hiddenName || l.Host != hiddenName {
+		t.Errorf("the origin's log says %+v", l)
 	}
 }
 

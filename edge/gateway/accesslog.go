@@ -69,7 +69,8 @@ func (l *accessLog) flush() {
 //	peer      address and port, or "unix"
 //	sni, tls, suite, group, resumed   of the connection; left out without TLS
 //	ech, inner   none, grease, rejected or accepted (see echKind); sni is the name
-//	          that the network saw, inner the one in a hello that was opened
+//	          that the network saw, inner the one in a hello that was opened. Behind
+//	          a client-facing server sni is the hidden name, empty if it may not show
 //	ja4, ja4_inner   of the hello that the network saw; of the inner one with ECH
 //	client, client_sha256   subject and hash of the client's certificate, if it has shown one
 //	host, method, path, proto         of the request; no host with --log-inner-name=false

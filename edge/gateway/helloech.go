@@ -12,10 +12,11 @@ const (
 	echGrease                  // not meant for a key of ours (RFC 9849, 6.2)
 	echRejected                // meant for a key of ours, and not to be opened: a stale config
 	echAccepted
+	echBehind // accepted by a client-facing server, whose origin we are
 )
 
 func (k echKind) String() string {
-	return [...]string{"none", "none", "grease", "rejected", "accepted"}[k]
+	return [...]string{"none", "none", "grease", "rejected", "accepted", "accepted"}[k]
 }
 
 // judgeECH tells the kind of the first hello. What cannot be opened is GREASE as
@@ -24,6 +25,9 @@ func (k echKind) String() string {
 func (c *conn) judgeECH() {
 	info, st := c.tls.Info(), c.w.stats
 	switch {
+	case c.isBehind():
+		c.ech = echBehind
+		st.echAccepted.Add(1)
 	case info.ECH == ech.None:
 		c.ech = echNone
 		st.echNone.Add(1)
@@ -39,12 +43,26 @@ func (c *conn) judgeECH() {
 	}
 }
 
-// outerName is the name in the hello that the network saw.
+// isBehind says whether the hello is an inner one that a client-facing server has
+// opened.
+func (c *conn) isBehind() bool {
+	if !c.gen.tlsFor(c.neighbour()).ECHBackend {
+		return false
+	}
+	inner, err := ech.IsInner(c.tls.Hello())
+	return inner && err == nil
+}
+
+// outerName is the name in the hello that the network saw. Behind a client-facing
+// server that is the name that the client hid.
 func (c *conn) outerName() string {
-	if info := c.tls.Info(); c.ech != echAccepted {
-		return info.ServerName
-	} else {
+	switch info := c.tls.Info(); {
+	case c.ech == echAccepted:
 		return info.PublicName
+	case c.hidesHost():
+		return ""
+	default:
+		return info.ServerName
 	}
 }
 
@@ -58,7 +76,7 @@ func (c *conn) innerName() string {
 
 // hidesHost says that what the client asks for is not to be logged: it has gone to
 // the trouble of hiding it, and so does the operator.
-func (c *conn) hidesHost() bool { return c.ech == echAccepted && !c.w.server.cfg.LogInnerName }
+func (c *conn) hidesHost() bool { return c.ech >= echAccepted && !c.w.server.cfg.LogInnerName }
 
 // nameToLog is the name a line in words may show.
 func (c *conn) nameToLog() string {

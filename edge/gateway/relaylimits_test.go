@@ -86,6 +86,7 @@ func TestRelaysStarveNobody(t *testing.T) {
 	b.done()
 }
 
+// Field case E12: targets that refuse, are not there, or stay silent.
 func TestRelayTimeouts(t *testing.T) {
 	t.Run("a target that is not there", func(t *testing.T) {
 		b := newRelayBench(t, benchOptions{})
