@@ -42,7 +42,7 @@ run: build
 	exec examples/run.sh bin/edge bin/example-app --dev --state-dir $(STATE) --ech $(STATE)/ech --listen $(LISTEN) $(STATE)/site.tar
 
 test:
-	tools/setup/setup.sh
+	tools/setup/setup.sh tests
 	go vet ./...
 	go test -timeout 20m -ldflags=$(LINK) ./...
 

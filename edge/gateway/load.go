@@ -240,8 +240,11 @@ func (s *server) tlsConfig(certs *certificates, keys *ech.Set, clients tlsstack.
 		KeyLog:         s.keyLog.writer(),
 
 		TicketLifetime: ticketLifetime,
-		NextProtos:     []string{"http/1.1"},
+		NextProtos:     []string{"http/1.1", protoOld},
 		StrictSNI:      s.cfg.StrictSNI,
 		HelloBytesMax:  s.cfg.Limits.HelloBytes,
 	}
 }
+
+// protoOld is what clients offer that speak no later version; curl --http1.0 is one.
+const protoOld = "http/1.0"

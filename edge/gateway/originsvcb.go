@@ -44,6 +44,9 @@ func (g *generation) appendOriginSVCB(b []byte, w *worker, seconds int64) []byte
 	b = strconv.AppendInt(b, seconds, 10)
 	b = append(b, `,"priority":1,"params":{"alpn":[`...)
 	for i, proto := range g.tls.NextProtos {
+		if proto == protoOld {
+			continue // nobody looks for it in DNS
+		}
 		if i > 0 {
 			b = append(b, ',')
 		}
