@@ -12,7 +12,9 @@ need chromium chromium certutil libnss3-tools
 shot=${1:-$work/page.png}
 
 tools/setup/site.sh bin/edge "$work/site.tar"
-serve edge --dev --state-dir "$work/state" "$work/site.tar"
+go build -o "$work/app" ./examples/app
+"$work/app" "@edge-browser-$$" & # ends with this script
+serve edge --dev --state-dir "$work/state" --proxy "/api=unix:@edge-browser-$$" "$work/site.tar"
 trust "$work/home/.pki/nssdb" "$work/state/dev/authority/ca.pem"
 
 expect() { # expect PATH TEXT
@@ -23,6 +25,7 @@ expect() { # expect PATH TEXT
 
 expect / '<h1>It works.</h1>'
 expect /connection.html '<td id="protocol">http/1.1</td>'
+expect /api/ 'from the application behind edge'
 expect /nowhere '<h1>Nothing here.</h1>'
 in_chromium --window-size=1280,1000 --screenshot="$shot" "https://localhost:$port/" >/dev/null
 [ -s "$shot" ] && echo "ok screenshot ($(wc -c <"$shot") bytes)"
