@@ -16,10 +16,21 @@ func play(g *gatherer, n int, come func(wanted int) int) (gathered int) {
 			gathered++
 		}
 		m := come(wanted - g.atOnce)
-		g.came(m + g.atOnce)
+		turn(g, m)
 		g.atOnce = m
 	}
 	return gathered
+}
+
+// turn is a turn that has so many completions from outside.
+func turn(g *gatherer, outside int) {
+	started := g.turn
+	g.begin()
+	g.sent(started) // at once
+	for range outside {
+		g.came()
+	}
+	g.reaped()
 }
 
 func one(int) int { return 1 }
@@ -80,7 +91,7 @@ func TestGatherBounds(t *testing.T) {
 		{0, 5, time.Millisecond, 1, 0},
 		{2, 5, time.Millisecond, 1, 0},
 		{3, 5, 0, 14, gatherTimeMin},
-		{10, 0, 120 * time.Microsecond, 30, 120 * time.Microsecond},
+		{10, 0, 60 * time.Microsecond, 30, 120 * time.Microsecond},
 		{1000, 7, time.Second, 7 + gatherMax, gatherTimeMax},
 	} {
 		g := gatherer{outside: c.outside, atOnce: c.atOnce}
@@ -90,16 +101,21 @@ func TestGatherBounds(t *testing.T) {
 	}
 }
 
-// What completes at once is not a reason to gather.
-func TestGatherCountsFromOutside(t *testing.T) {
-	g := gatherer{atOnce: 30, rest: restTurns}
-	g.came(31)
-	if g.outside != 1 || g.atOnce != 0 || g.score > 0 {
-		t.Errorf("30 sends and one completion from outside: %+v", g)
-	}
-	g.atOnce = 3 // which the peer is too slow to take
-	g.came(1)
+// What completes at once is not from outside; what waited for the peer is.
+func TestGatherCountsSends(t *testing.T) {
+	var g gatherer
+	g.begin()
+	started := g.turn
+	g.begin()
+	g.sent(started)
+	g.reaped()
 	if g.outside != 0 {
-		t.Errorf("%d from outside of one completion", g.outside)
+		t.Errorf("a send that completed at once: %d from outside", g.outside)
+	}
+	g.begin()
+	g.sent(started)
+	g.reaped()
+	if g.outside != 1 {
+		t.Errorf("a send that took a turn more: %d from outside", g.outside)
 	}
 }

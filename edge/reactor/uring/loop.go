@@ -99,12 +99,13 @@ func (r *Reactor) turn() {
 	r.Turn()
 	r.Wheel.BeginTurn()
 	head, tail := r.ring.ready()
-	r.gather.came(int(tail - head))
+	r.gather.begin()
 	for ; head != tail; head++ {
 		e := r.ring.at(head)
 		r.complete(e.UserData, e.Res, e.Flags)
 	}
 	r.ring.seen(head)
+	r.gather.reaped()
 	r.deliverResumed()
 	r.TrimLater()
 	r.expire()
@@ -132,6 +133,12 @@ func (r *Reactor) complete(user uint64, res int32, flags uint32) {
 	}
 	if flags&giouring.CQEFMore == 0 {
 		sl.Pending--
+	}
+	switch o {
+	case opRecv, opAccept, opConnect:
+		r.gather.came()
+	case opSend:
+		r.gather.sent(sl.Op.sentIn)
 	}
 	switch o {
 	case opRecv:

@@ -28,8 +28,9 @@ type conn struct {
 	endErr   syscall.Errno
 
 	sending  bool
-	shutdown bool // FIN is due once nothing is being sent
-	reading  bool // a ReadFile is with the kernel
+	sentIn   uint32 // the turn in which the kernel was given it
+	shutdown bool   // FIN is due once nothing is being sent
+	reading  bool   // a ReadFile is with the kernel
 
 	heldHead, heldTail int32 // received buffers not yet delivered
 

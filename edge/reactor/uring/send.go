@@ -73,6 +73,7 @@ func (r *Reactor) armSend(sl *slot) {
 	c := &sl.Op
 	sl.Pending++
 	r.gather.atOnce++
+	c.sentIn = r.gather.turn
 	e := sqe{OpCode: giouring.OpSend, Fd: c.fd, OpcodeFlags: unix.MSG_WAITALL | unix.MSG_NOSIGNAL,
 		UserData: userData(sl.Sock, opSend)}
 	if c.vectored {
