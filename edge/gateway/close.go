@@ -64,11 +64,12 @@ func (c *conn) dropInput(n int) {
 // answered (RFC 9846, 6.1).
 func (c *conn) peerClosed() {
 	c.peerEnded = true
-	if c.x == nil {
+	switch x := c.x; {
+	case x == nil:
 		c.finish()
-	} else if c.x.tunnel {
+	case x.tunnel:
 		c.endTunnelInput()
-	} else if c.x.holding {
+	case x.holding || x.routes != nil && !x.bodyEnd:
 		c.abort() // truncated: the rest of the body will not come
 	}
 }
@@ -92,10 +93,11 @@ func (c *conn) receiveEnded(err error) {
 }
 
 // finWaits says that what came before the FIN is looked at first: it waits for the
-// answer in progress, or for the target to take it. A client that is gone for
-// good, as TLS shows, is not kept.
+// answer in progress, or for the target to take it. What is wanted and held all the
+// same is a part of a record or of a line, whose rest will not come. A client that
+// is gone for good, as TLS shows, is not kept.
 func (c *conn) finWaits() bool {
-	if c.stage != stageOpen || c.x == nil || c.heldInput() == 0 {
+	if c.stage != stageOpen || c.x == nil || c.heldInput() == 0 || c.wantsInput() {
 		return false
 	}
 	return c.x.tunnel || !c.on.tls || !c.x.bodyEnd

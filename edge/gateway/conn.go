@@ -92,7 +92,7 @@ func (c *conn) connected(error) { panic("BUG: an accepted connection was connect
 // keeps.
 func (c *conn) received(b []byte, _ reactor.BufID) bool {
 	switch {
-	case c.stage >= stageLingering:
+	case c.stage >= stageLingering, c.peerEnded: // of interest is only the FIN
 		c.dropInput(len(b))
 	case c.stage == stageClosing:
 		// The last bytes are not out yet: neither is the FIN that would start
@@ -280,7 +280,7 @@ func (c *conn) resume() {
 
 // gate lets bytes in while they are wanted, and no longer.
 func (c *conn) gate() {
-	want := c.stage >= stageLingering || c.wantsInput()
+	want := c.stage >= stageLingering || c.peerEnded || c.wantsInput()
 	switch {
 	case want && c.paused:
 		c.paused = false

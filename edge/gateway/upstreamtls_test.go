@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -91,4 +92,40 @@ func TestProxyTunnelOverTLS(t *testing.T) {
 	}
 	c.Close()
 	b.done()
+}
+
+// TestProxyUploadLeftOverTLS: a client that goes in the middle of an upload, in
+// good order, without a word, or in the middle of a record, while the application
+// reads and while it does not, is known to be gone at once (P07).
+func TestProxyUploadLeftOverTLS(t *testing.T) {
+	for name, leave := range map[string]func(c *tls.Conn, p *sim.Peer){
+		"close_notify and FIN": func(c *tls.Conn, p *sim.Peer) { c.Close() },
+		"close_notify":         func(c *tls.Conn, p *sim.Peer) { c.CloseWrite() },
+		"FIN":                  func(c *tls.Conn, p *sim.Peer) { p.Close() },
+		"part of a record and FIN": func(c *tls.Conn, p *sim.Peer) {
+			p.Write("\x17\x03\x03\x01\x00abc")
+			p.Close()
+		},
+	} {
+		for _, framing := range []string{"Content-Length: 1000000", "Transfer-Encoding: chunked"} {
+			for _, size := range []int{0, 1000, 900000} {
+				b, c, app := askedOverTLS(t, "POST /api/x HTTP/1.1\r\nHost: a.example\r\n"+framing+"\r\n\r\n")
+				app.Stalled = true
+				if framing[0] == 'T' {
+					fmt.Fprintf(c, "%x\r\n", 1000000)
+				}
+				c.Write(make([]byte, size))
+				b.sim.Idle()
+				leave(c, c.NetConn().(*simConn).p)
+				b.sim.Idle()
+				app.Stalled = false
+				b.sim.Idle()
+				app.Read()
+				app.WantEOF(fmt.Sprintf("%s after %d bytes, %s", name, size, framing))
+				app.Close()
+				c.NetConn().Close()
+				b.done()
+			}
+		}
+	}
 }
