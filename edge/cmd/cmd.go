@@ -117,6 +117,6 @@ io_uring reactor for each CPU, no configuration file.`,
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
-	root.AddCommand(newServe(env), newPack(env), newKeys(env), newCert(env), newJA4(env), newScript(env), newSDK(env), newVersion(env))
+	root.AddCommand(newServe(env), newCheck(env), newPack(env), newKeys(env), newCert(env), newJA4(env), newScript(env), newSDK(env), newVersion(env))
 	return root
 }

@@ -41,24 +41,76 @@ Everything else it has to say goes to standard error. Signals:
                    once it serves`,
 		Example: `  edge serve --dev ./public
   edge serve --cert-dir /etc/edge/certs --listen :443 --http :80 --http-redirect site.tar`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return fmt.Errorf("one site is served, %d given", len(args))
-			}
-			return nil
-		},
+		Args: oneSite,
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				conf.Site = args[0]
-			}
-			if err := conf.Check(); err != nil {
-				return usageError{err}
+			if err := takeSite(conf, args); err != nil {
+				return err
 			}
 			return serve(c.Context(), env, conf)
 		},
 	}
 	showGroups(c, conf.Flags())
 	return c
+}
+
+func oneSite(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("one site is served, %d given", len(args))
+	}
+	return nil
+}
+
+// takeSite completes what the flags say with the argument, and checks it.
+func takeSite(conf *config.Config, args []string) error {
+	if len(args) == 1 {
+		conf.Site = args[0]
+	}
+	if err := conf.Check(); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+func newCheck(env Env) *cobra.Command {
+	conf := config.New()
+	c := &cobra.Command{
+		Use:   "check [SITE.tar | DIR]",
+		Short: "Say whether serve would start, or a reload succeed",
+		Long: `check takes the flags of serve and loads all that serve would load: site,
+programs, certificates, keys. It says what is wrong with the first of them that
+cannot be used, and ends with 1; with 0 when all can be served. It does not listen,
+so that it can run beside a server, before its SIGHUP.`,
+		Example: `  edge check --cert-dir /etc/edge/certs site.tar && systemctl reload edge`,
+		Args:    oneSite,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := takeSite(conf, args); err != nil {
+				return err
+			}
+			if _, err := useDev(conf); err != nil {
+				return err
+			}
+			if err := gateway.Check(gateway.Options{Config: conf, Log: gateway.NewLog(env.Err), Getenv: env.Getenv}); err != nil {
+				return err
+			}
+			fmt.Fprintln(env.Out, "all of it can be served")
+			return nil
+		},
+	}
+	showGroups(c, conf.Flags())
+	return c
+}
+
+// useDev has the development certificate served if it is asked for; made is nil if
+// it is not.
+func useDev(conf *config.Config) (made *dev.Result, err error) {
+	if !conf.Dev {
+		return nil, nil
+	}
+	if made, err = dev.Ensure(conf.DevDir(), nil); err != nil {
+		return nil, err
+	}
+	conf.CertDir, conf.Dev = made.CertDir, false
+	return made, nil
 }
 
 // serve serves what conf says. Programs that are built in come first.
@@ -81,12 +133,11 @@ func serve(ctx context.Context, env Env, conf *config.Config, programs ...gatewa
 		log.Printf("%s", note)
 	}
 	out := env.Out
-	if conf.Dev {
-		made, err := dev.Ensure(conf.DevDir(), nil)
-		if err != nil {
-			return err
-		}
-		conf.CertDir, conf.Dev = made.CertDir, false
+	made, err := useDev(conf)
+	if err != nil {
+		return err
+	}
+	if made != nil {
 		out = &devHints{Writer: env.Out, to: env.Err, trust: made.TrustHelp()}
 	}
 	return gateway.Serve(ctx, gateway.Options{

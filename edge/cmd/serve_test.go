@@ -12,7 +12,8 @@ import (
 	"edge/edge/config"
 )
 
-// What an operator can get wrong is one line, and nothing is served.
+// What an operator can get wrong is one line, and nothing is served. check says the
+// same beforehand.
 func TestServeFailures(t *testing.T) {
 	state := t.TempDir()
 	good := tree(t, map[string]string{"index.html": "x"})
@@ -34,6 +35,7 @@ func TestServeFailures(t *testing.T) {
 		{append(dev, filepath.Join(good, "nowhere.tar")), "nowhere.tar: no such file or directory: give a tar file"},
 		{append(dev, short), "short.tar: "},
 		{append(dev, "/dev/null"), "/dev/null: not a regular file"},
+		{append(dev, "--ech", "/nowhere"), "--ech /nowhere: no such directory: make it and a key with `edge keys gen-ech"},
 		{[]string{"serve", "--cert-dir", "/nowhere", good}, "does not exist"},
 		{[]string{"serve", "--cert-dir", empty, good}, empty + " holds no usable certificate"},
 	} {
@@ -42,6 +44,14 @@ func TestServeFailures(t *testing.T) {
 		last := lines[len(lines)-1] // notes may come before
 		if status != ExitFailure || out != "" || !strings.HasPrefix(last, "edge: ") || !strings.Contains(last, tc.want) {
 			t.Errorf("edge %q: status %d, stdout %q, stderr %q; want %q", tc.args, status, out, errs, tc.want)
+		}
+		status, out, errs = run(t, append([]string{"check"}, tc.args[1:]...)...)
+		if tc.want == errNoReactor.Error() {
+			if status != ExitOK || out != "all of it can be served\n" {
+				t.Errorf("edge check %q: status %d, stdout %q, stderr %q", tc.args[1:], status, out, errs)
+			}
+		} else if status != ExitFailure || out != "" || !strings.HasSuffix(errs, last+"\n") {
+			t.Errorf("edge check %q: status %d, stdout %q, stderr %q; want %q", tc.args[1:], status, out, errs, last)
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -102,6 +104,9 @@ func (s *server) loadKeys(previous *generation) (*ech.Set, error) {
 		return nil, nil
 	}
 	set, err := ech.LoadDir(os.DirFS(s.cfg.ECHDir))
+	if set == nil && errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("--ech %s: no such directory: make it and a key with `edge keys gen-ech --dir %s`", s.cfg.ECHDir, s.cfg.ECHDir)
+	}
 	if err != nil && (set == nil || previous != nil) {
 		return nil, fmt.Errorf("--ech %s: %s", s.cfg.ECHDir, strings.ReplaceAll(err.Error(), "\n", "; "))
 	}

@@ -100,33 +100,12 @@ func (s *server) current() *generation { return s.gen.Load() }
 // requests in flight are answered, or the drain time is over.
 func Serve(ctx context.Context, o Options) error {
 	s := newServer(o)
-	var err error
-	if err = s.openTickets(o.Getenv); err != nil {
-		return err
-	}
 	background, end := context.WithCancel(context.Background())
 	defer end()
-	s.resolver = resolve.New(background, resolve.System("/etc/hosts", "/etc/resolv.conf"), func(line string) { s.log.Printf("%s", line) })
-	defer s.endBridges()
-	if err := s.setUpProxy(); err != nil {
+	defer s.put()
+	if err := s.prepare(background, o.Getenv); err != nil {
 		return err
 	}
-	if err := s.setUpCompress(); err != nil {
-		return err
-	}
-	if err := s.setUpSplit(); err != nil {
-		return err
-	}
-	if s.keyLog, err = openKeyLog(s.cfg.KeyLog, s.log.Printf); err != nil {
-		return err
-	}
-	defer s.keyLog.close()
-	gen, err := s.load(nil, partsAll)
-	if err != nil {
-		return err
-	}
-	s.gen.Store(gen)
-	defer func() { s.current().drop() }()
 	places, err := s.listenAll(o.Getenv)
 	if err != nil {
 		return err
@@ -144,6 +123,52 @@ func Serve(ctx context.Context, o Options) error {
 	defer s.log.stop()
 	defer s.logs.close()
 	return s.run(ctx, o, places)
+}
+
+// Check loads what Serve would, and gives the error with which it would not start.
+// It does not listen.
+func Check(o Options) error {
+	s := newServer(o)
+	background, end := context.WithCancel(context.Background())
+	defer end()
+	defer s.put()
+	return s.prepare(background, o.Getenv)
+}
+
+// prepare loads all there is to serve. What runs beside it does until background
+// ends; put gives the rest back.
+func (s *server) prepare(background context.Context, getenv func(string) string) (err error) {
+	if err = s.openTickets(getenv); err != nil {
+		return err
+	}
+	s.resolver = resolve.New(background, resolve.System("/etc/hosts", "/etc/resolv.conf"), func(line string) { s.log.Printf("%s", line) })
+	if err := s.setUpProxy(); err != nil {
+		return err
+	}
+	if err := s.setUpCompress(); err != nil {
+		return err
+	}
+	if err := s.setUpSplit(); err != nil {
+		return err
+	}
+	if s.keyLog, err = openKeyLog(s.cfg.KeyLog, s.log.Printf); err != nil {
+		return err
+	}
+	gen, err := s.load(nil, partsAll)
+	if err != nil {
+		return err
+	}
+	s.gen.Store(gen)
+	return nil
+}
+
+// put gives back what prepare took.
+func (s *server) put() {
+	if gen := s.current(); gen != nil {
+		gen.drop()
+	}
+	s.keyLog.close()
+	s.endBridges()
 }
 
 func newServer(o Options) *server {
