@@ -21,6 +21,7 @@ const (
 	BadHead       // the head is malformed, or ended in the middle
 	BadBody       // the body is malformed, or ended in the middle
 	BodyTimeout   // the body stalled
+	CutOff        // the body lasts until TLS ends, which it did not do in good order
 
 	RequestTimeout // the request as a whole took too long, whoever is to blame
 )
@@ -43,6 +44,7 @@ var failures = [...]struct {
 	BadBody:        {502, "upstream sent a broken body"},
 	RequestTimeout: {504, "the whole of it took longer than request-timeout"},
 	BodyTimeout:    {504, "upstream stopped within the body for answer-timeout"},
+	CutOff:         {502, "upstream ended the connection without close_notify"},
 }
 
 // Status is the answer to a client that was sent nothing yet (RFC 9110, 15.6.3 to

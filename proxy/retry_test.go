@@ -61,7 +61,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 func TestFailures(t *testing.T) {
 	for f, want := range map[Failure]int{
 		NoTarget: 503, PoolFull: 503, QueueTimeout: 503, NameUnknown: 502, NotConnected: 502, ConnectTimeout: 504, TLSRefused: 502,
-		Closed: 502, AnswerTimeout: 504, BadHead: 502, BadBody: 502, BodyTimeout: 504,
+		Closed: 502, AnswerTimeout: 504, BadHead: 502, BadBody: 502, BodyTimeout: 504, CutOff: 502,
 	} {
 		if f.Status() != want || f.String() == "" {
 			t.Errorf("%d %q: %d, want %d", f, f, f.Status(), want)

@@ -51,11 +51,11 @@ func (s *server) startBridge(by string, t *proxy.Target) error {
 	return err
 }
 
-// bridgeName is the socket of the way to t.
-func (s *server) bridgeName(t *proxy.Target) string {
+// bridge is the way to t.
+func (s *server) bridge(t *proxy.Target) *bridge.Bridge {
 	s.bridgesMu.Lock()
 	defer s.bridgesMu.Unlock()
-	return s.bridges[bridgeKey(t)].Name()
+	return s.bridges[bridgeKey(t)]
 }
 
 func (s *server) bridgeOptions() (o bridge.Options, err error) {
@@ -103,7 +103,7 @@ func (u *upstream) greetBridge() {
 		header = u.c.appendProxyHeader(u.w.scratch[:0], u.pool.target.ProxyProtocol)
 		u.w.scratch = header[:0]
 	}
-	u.sending = bridge.AppendPreface(b, u.to, header)
+	u.sending = bridge.AppendPreface(b, u.link.ID(), u.to, header)
 	u.w.r.Send(u.sock, u.sending)
 	u.w.r.Receive(u.sock)
 }
@@ -120,3 +120,7 @@ func (u *upstream) hearBridge(b []byte) {
 		u.sendRequest()
 	}
 }
+
+// cutOff says that the target, which ended its side, did so without close_notify:
+// what has no length of its own may be a part (RFC 9112, 9.8).
+func (u *upstream) cutOff() bool { return u.link != nil && !u.link.Ended() }

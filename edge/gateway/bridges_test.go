@@ -39,7 +39,7 @@ func newHTTPSBench(t *testing.T, two bool) (*bench, *sim.Backend) {
 // greets checks what the bridge is told, before anything of the request.
 func greets(t *testing.T, near *sim.Peer) {
 	t.Helper()
-	near.Want("where to connect, and no more", bridge.AppendPreface(nil, netip.MustParseAddrPort("192.0.2.10:443"), nil))
+	near.Want("where to connect, and no more", bridge.AppendPreface(nil, 1, netip.MustParseAddrPort("192.0.2.10:443"), nil))
 }
 
 func TestHTTPSWaitsForTheVerdict(t *testing.T) {

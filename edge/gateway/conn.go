@@ -41,7 +41,7 @@ type conn struct {
 	heading   bool // the PROXY header is not whole yet
 	taking    bool // requests is at work on bytes that c.in or c.plain may hold, too
 	finHeld   bool // the peer's FIN came, and what is before it is not consumed
-	notified  bool // close_notify is in the output
+	notified  bool // close_notify is in the output, or must not be sent
 	rested    bool // timerIdle: the first part of it is over, see conn.rest
 	unsent    int  // answers in out, all of them whole but the last
 

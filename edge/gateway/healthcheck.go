@@ -174,22 +174,38 @@ func (s *server) dialCheck(ctx context.Context, t *proxy.Target, name *resolve.N
 
 // dialBridge connects over the bridge of an https target.
 func (s *server) dialBridge(ctx context.Context, t *proxy.Target, to netip.AddrPort, header []byte) (net.Conn, error) {
-	conn, err := dialGreeting(ctx, "unix", s.bridgeName(t), bridge.AppendPreface(nil, to, header))
+	b := s.bridge(t)
+	link := b.Link()
+	conn, err := dialGreeting(ctx, "unix", b.Name(), bridge.AppendPreface(nil, link.ID(), to, header))
 	if err != nil {
+		link.Leave()
 		return nil, err
 	}
-	end := context.AfterFunc(ctx, func() { conn.Close() })
+	checked := checkConn{conn, link}
+	end := context.AfterFunc(ctx, func() { checked.Close() })
 	defer end()
 	verdict := []byte{0}
 	if _, err := conn.Read(verdict); err != nil {
-		conn.Close()
+		checked.Close()
 		return nil, err
 	}
 	if f, known := verdictFailures[bridge.Verdict(verdict[0])]; !known || f != proxy.NotFailed {
-		conn.Close()
+		checked.Close()
 		return nil, fmt.Errorf("%s: %s", to, f)
 	}
-	return conn, nil
+	return checked, nil
+}
+
+// checkConn is the connection of a check over a bridge.
+type checkConn struct {
+	net.Conn
+	link *bridge.Link
+}
+
+// Close implements net.Conn.
+func (c checkConn) Close() error {
+	defer c.link.Leave()
+	return c.Conn.Close()
 }
 
 // dialGreeting connects, and begins with greeting.

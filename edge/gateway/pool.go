@@ -9,6 +9,7 @@ import (
 
 	"edge/edge/reactor"
 	"edge/proxy"
+	"edge/proxy/bridge"
 	"edge/proxy/resolve"
 )
 
@@ -33,12 +34,12 @@ const (
 // pool is one worker's connections to one target.
 type pool struct {
 	target *proxy.Target
-	name   *resolve.Name // nil for a unix socket
-	known  []netip.Addr  // addresses that all in idle may be connected to
-	turn   int           // which of the addresses is asked, modulo their number
-	limit  int           // of connections, idle or not; 0: none
-	bridge string        // abstract socket of the TLS bridge; "" for plain HTTP
-	idle   []*upstream   // the last one used is used first
+	name   *resolve.Name  // nil for a unix socket
+	known  []netip.Addr   // addresses that all in idle may be connected to
+	turn   int            // which of the addresses is asked, modulo their number
+	limit  int            // of connections, idle or not; 0: none
+	bridge *bridge.Bridge // of https; nil for plain HTTP
+	idle   []*upstream    // the last one used is used first
 }
 
 // setUpProxy reads the flags of the proxy.
@@ -96,7 +97,7 @@ func newUpstream(w *worker, r *proxy.Route) *upstreams {
 		t := &r.Targets[j]
 		p := &pool{target: t, limit: u.limit}
 		if t.TLS {
-			p.bridge = s.bridgeName(t)
+			p.bridge = s.bridge(t)
 		}
 		if t.Unix == "" {
 			p.name = s.resolver.Name(t.Host)
@@ -122,8 +123,8 @@ func (p *pool) address() (netip.AddrPort, error) {
 // reached is the socket that leads to the address.
 func (p *pool) reached(to netip.AddrPort) reactor.Address {
 	switch {
-	case p.bridge != "":
-		return reactor.Address{Unix: p.bridge}
+	case p.bridge != nil:
+		return reactor.Address{Unix: p.bridge.Name()}
 	case p.name == nil:
 		return reactor.Address{Unix: p.target.Unix}
 	}
@@ -237,6 +238,9 @@ func (p *pool) connect(w *worker) (*upstream, error) {
 		return nil, err
 	}
 	u := &upstream{w: w, pool: p, sock: sock, to: to}
+	if p.bridge != nil {
+		u.link = p.bridge.Link()
+	}
 	w.ends[sock.Index()] = u
 	w.r.SetDeadline(sock, w.r.Now().Add(w.server.cfg.Timeouts.Connect))
 	return u, nil

@@ -12,7 +12,7 @@ import (
 // the client's, which keeps at most one, and ends with it.
 
 // proxyHeaderBytes is room for a header as appendProxyHeader makes it, and for the
-// word to a bridge that it is sent with: 20 + 16 + 36 bytes, ALPN and name of at most
+// word to a bridge that it is sent with: 28 + 16 + 36 bytes, ALPN and name of at most
 // 3 + 255 each, and TLS with 3 + 5 + 10 + 35 + 3 + 255.
 const proxyHeaderBytes = 1024
 
@@ -22,7 +22,7 @@ const textMax = 255
 // headerVersion is the version of the header that is still to be sent, by us: to a
 // bridge it was given.
 func (u *upstream) headerVersion() int {
-	if u.pooled || u.pool.bridge != "" {
+	if u.pooled || u.link != nil {
 		return 0
 	}
 	return u.pool.target.ProxyProtocol

@@ -136,10 +136,10 @@ func TestProxyHeaderTellsTLS(t *testing.T) {
 		b.sim.Idle()
 		got := app.Read()
 		if target == "https://" {
-			if to := string(got[10:20]); to != "\xff\xff\xc0\x00\x02\x0a\x00\x50"+string(got[18:20]) {
+			if to := string(got[18:28]); to != "\xff\xff\xc0\x00\x02\x0a\x00\x50"+string(got[26:28]) {
 				t.Errorf("the bridge is sent to %x", to)
 			}
-			got = got[20:]
+			got = got[28:]
 		}
 		var h proxyproto.Header
 		n, err := proxyproto.Parse(got, &h)

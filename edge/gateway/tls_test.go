@@ -69,6 +69,7 @@ type simConn struct {
 	b        *tlsBench
 	p        *sim.Peer
 	in       []byte
+	ended    bool // FIN was asked for and given: TLS did not end before
 }
 
 func (c *simConn) Write(p []byte) (int, error) {
@@ -87,6 +88,7 @@ func (c *simConn) Read(p []byte) (int, error) {
 		c.in = c.in[n:]
 		return n, nil
 	case c.p.EOF():
+		c.ended = true
 		return 0, io.EOF
 	}
 	return 0, os.ErrDeadlineExceeded // nothing will ever come

@@ -7,6 +7,7 @@ import (
 
 	"edge/edge/reactor"
 	"edge/proxy"
+	"edge/proxy/bridge"
 	"edge/proxy/http1"
 	"edge/proxy/httpmsg"
 )
@@ -28,6 +29,7 @@ type upstream struct {
 	pool *pool
 	sock reactor.Sock
 	to   netip.AddrPort // invalid for a unix socket
+	link *bridge.Link   // nil for plain HTTP
 
 	keeper *conn // that it waits with, idle, for another request of: see conn.keepUpstream
 
@@ -225,7 +227,7 @@ func (u *upstream) connected(err error) {
 		u.fail(proxy.NotConnected)
 		return
 	}
-	if u.pool.bridge != "" {
+	if u.link != nil {
 		u.greetBridge()
 		return
 	}
@@ -394,7 +396,8 @@ func (u *upstream) failRead() {
 }
 
 // inputEnded handles FIN once everything before it was consumed: the end of a
-// body that lasts until it, or of one that is cut short.
+// body that lasts until it, or of one that is cut short. A tunnel that was cut off
+// ends so for the client, too.
 func (u *upstream) inputEnded() {
 	if u.x.headHeld {
 		return // pump comes back to it
@@ -404,6 +407,13 @@ func (u *upstream) inputEnded() {
 		return
 	}
 	c := u.c
+	if u.cutOff() {
+		if !u.x.tunnel {
+			u.fail(proxy.CutOff)
+			return
+		}
+		c.notified = true // no close_notify
+	}
 	u.finish(false)
 	c.streamed()
 }
@@ -465,6 +475,9 @@ func (u *upstream) fileRead(int, error) { panic("BUG: an upstream connection rea
 func (u *upstream) close() {
 	if !u.gone {
 		u.gone = true
+		if u.link != nil {
+			u.link.Leave()
+		}
 		u.w.r.Close(u.sock)
 	}
 }

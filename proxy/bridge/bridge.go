@@ -9,7 +9,8 @@
 // open to this process's user alone: peers of another user are turned away.
 //
 // preface.go is what the two say to each other before the first byte of HTTP:
-// which address to connect to, and what came of it.
+// which address to connect to, and what came of it. link.go is what they say
+// beside it: how the upstream ended, and that the worker is gone.
 package bridge
 
 import (
@@ -47,6 +48,10 @@ type Bridge struct {
 	name string
 	stop context.CancelFunc
 	open sync.WaitGroup
+
+	mu    sync.Mutex
+	last  uint64           // the number of the newest link
+	links map[uint64]*Link // whose connection has not come yet
 }
 
 // New starts a bridge.
@@ -68,7 +73,7 @@ func New(o Options) (*Bridge, error) {
 		config.Certificates = []tls.Certificate{o.Client}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	b := &Bridge{o: o, l: l, tls: config, name: name, stop: stop}
+	b := &Bridge{o: o, l: l, tls: config, name: name, stop: stop, links: map[uint64]*Link{}}
 	b.open.Add(1)
 	go b.accept(ctx)
 	return b, nil
@@ -115,31 +120,62 @@ func (b *Bridge) carry(ctx context.Context, near *net.UnixConn) {
 	defer end()
 	far, err := b.connect(ctx, near)
 	if err != nil {
-		b.o.Log(fmt.Sprintf("upstream %s: %v", b.o.Name, err))
+		if err != errLeft {
+			b.o.Log(fmt.Sprintf("upstream %s: %v", b.o.Name, err))
+		}
 		return
 	}
 	defer far.Close()
 	cut := context.AfterFunc(ctx, func() { far.Close() })
 	defer cut()
+	left := far.link.left
+	late := context.AfterFunc(left, func() { far.SetWriteDeadline(time.Now().Add(leaveTime)) })
+	defer late()
 	back := make(chan struct{})
 	go func() {
 		defer close(back)
-		// An upstream that is cut off, without close_notify, ends here like one that
-		// is done: a message with a length or in chunks tells the two apart, one that
-		// lasts until the end of the connection cannot.
-		_, _ = io.Copy(near, far)
-		near.CloseWrite()
+		far.carryBack(near)
 	}()
-	if _, err := io.Copy(far, near); err == nil {
-		far.CloseWrite()
-	} else {
+	far.carryForth(near)
+	select {
+	case <-back:
+	case <-left.Done():
 		far.Close()
+		<-back
 	}
-	<-back
+}
+
+// leaveTime is how long an upstream may take for what was sent to it before the
+// worker left.
+const leaveTime = 30 * time.Second
+
+// upstreamConn is a connection to the upstream.
+type upstreamConn struct {
+	*tls.Conn
+	wire *wire // below
+	link *Link // to the worker
+}
+
+// carryForth carries what the worker sends. An upstream that takes no more of it may
+// have answered all the same: the rest is dropped, and the answer still carried.
+func (u *upstreamConn) carryForth(near *net.UnixConn) {
+	if _, err := io.Copy(u.Conn, near); err != nil {
+		_, _ = io.Copy(io.Discard, near) // ends when the worker closes
+		return
+	}
+	u.CloseWrite()
+}
+
+// carryBack carries what the upstream sends, and tells how it ended.
+func (u *upstreamConn) carryBack(near *net.UnixConn) {
+	if _, err := io.Copy(near, u.Conn); err == nil && !u.wire.ended {
+		u.link.End()
+	}
+	near.CloseWrite()
 }
 
 // connect makes the connection that near asks for, and tells it what came of that.
-func (b *Bridge) connect(ctx context.Context, near *net.UnixConn) (*tls.Conn, error) {
+func (b *Bridge) connect(ctx context.Context, near *net.UnixConn) (*upstreamConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.o.Connect)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
@@ -149,16 +185,24 @@ func (b *Bridge) connect(ctx context.Context, near *net.UnixConn) (*tls.Conn, er
 		return nil, err
 	}
 	near.SetReadDeadline(time.Time{})
+	link := b.unlink(p.link)
+	if link == nil {
+		return nil, errLeft
+	}
 	far, verdict, err := b.dial(ctx, p)
 	if _, e := near.Write([]byte{byte(verdict)}); e != nil && err == nil {
-		far.Close() // nobody waits for it any more
-		err = e
+		far.Close()
+		err = errLeft
 	}
-	return far, err
+	if err != nil {
+		return nil, err
+	}
+	far.link = link
+	return far, nil
 }
 
 // dial makes the TLS connection.
-func (b *Bridge) dial(ctx context.Context, p preface) (*tls.Conn, Verdict, error) {
+func (b *Bridge) dial(ctx context.Context, p preface) (*upstreamConn, Verdict, error) {
 	raw, err := new(net.Dialer).DialContext(ctx, "tcp", p.to.String())
 	if err != nil {
 		return nil, verdictOf(err, Unreachable), err
@@ -170,12 +214,13 @@ func (b *Bridge) dial(ctx context.Context, p preface) (*tls.Conn, Verdict, error
 		return nil, verdictOf(err, Unreachable), err
 	}
 	raw.SetWriteDeadline(time.Time{})
-	conn := tls.Client(raw, b.tls)
-	if err := conn.HandshakeContext(ctx); err != nil {
+	u := &upstreamConn{wire: &wire{Conn: raw}}
+	u.Conn = tls.Client(u.wire, b.tls)
+	if err := u.HandshakeContext(ctx); err != nil {
 		raw.Close()
 		return nil, verdictOf(err, Untrusted), fmt.Errorf("%s: %w", p.to, err)
 	}
-	return conn, Connected, nil
+	return u, Connected, nil
 }
 
 // ours says whether the process at the other end is of our own user.

@@ -47,14 +47,25 @@ func start(t *testing.T, o Options) (*Bridge, chan string) {
 // dial connects to the bridge, and asks for a connection to the address.
 func dial(t *testing.T, b *Bridge, to netip.AddrPort, header string) net.Conn {
 	t.Helper()
+	conn, _ := linked(t, b, to, header)
+	return conn
+}
+
+// linked does the same, and gives the link as well.
+func linked(t *testing.T, b *Bridge, to netip.AddrPort, header string) (*net.UnixConn, *Link) {
+	t.Helper()
 	conn, err := net.Dial("unix", b.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
 	conn.SetDeadline(time.Now().Add(10 * time.Second))
-	t.Cleanup(func() { conn.Close() })
-	conn.Write(AppendPreface(nil, to, []byte(header)))
-	return conn
+	link := b.Link()
+	t.Cleanup(func() {
+		conn.Close()
+		link.Leave()
+	})
+	conn.Write(AppendPreface(nil, link.ID(), to, []byte(header)))
+	return conn.(*net.UnixConn), link
 }
 
 // want reads the verdict.
@@ -196,8 +207,8 @@ func TestPrefaceIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer long.Close()
-	whole := AppendPreface(nil, netip.MustParseAddrPort("192.0.2.1:1"), nil)
-	long.Write(append(whole[:18], 0xff, 0xff))
+	whole := AppendPreface(nil, 1, netip.MustParseAddrPort("192.0.2.1:1"), nil)
+	long.Write(append(whole[:len(whole)-2], 0xff, 0xff))
 	if got, _ := io.ReadAll(long); len(got) > 0 {
 		t.Errorf("got %q", got)
 	}

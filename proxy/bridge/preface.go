@@ -12,14 +12,14 @@ import (
 
 // What is said over the socket before HTTP:
 //
-//	worker:   address (16, IPv4 mapped)  port (2)  length (2)  PROXY header (length)
+//	worker:   link (8)  address (16, IPv4 mapped)  port (2)  length (2)  PROXY header (length)
 //	bridge:   verdict (1)
 //
 // The header goes out in front of the handshake, as it is. After Connected the
 // bytes are those of the TLS connection, both ways; after any other verdict the
 // bridge closes.
 
-const prefaceBytes = 16 + 2 + 2
+const prefaceBytes = 8 + 16 + 2 + 2
 
 // HeaderBytesMax is the longest PROXY header that is carried.
 const HeaderBytesMax = 4096
@@ -35,11 +35,12 @@ const (
 )
 
 // AppendPreface appends what the worker says: connect to this address, and send
-// header, which may be empty, first.
-func AppendPreface(dst []byte, to netip.AddrPort, header []byte) []byte {
+// header, which may be empty, first. link is the number of the connection's Link.
+func AppendPreface(dst []byte, link uint64, to netip.AddrPort, header []byte) []byte {
 	if len(header) > HeaderBytesMax {
 		panic("BUG: bridge: PROXY header longer than one may be")
 	}
+	dst = binary.BigEndian.AppendUint64(dst, link)
 	a := to.Addr().As16()
 	dst = append(dst, a[:]...)
 	dst = binary.BigEndian.AppendUint16(dst, to.Port())
@@ -48,6 +49,7 @@ func AppendPreface(dst []byte, to netip.AddrPort, header []byte) []byte {
 }
 
 type preface struct {
+	link   uint64
 	to     netip.AddrPort
 	header []byte
 }
@@ -57,8 +59,9 @@ func readPreface(r io.Reader) (p preface, err error) {
 	if _, err = io.ReadFull(r, b[:]); err != nil {
 		return p, fmt.Errorf("no word of where to connect: %w", err)
 	}
-	p.to = netip.AddrPortFrom(netip.AddrFrom16([16]byte(b[:16])).Unmap(), binary.BigEndian.Uint16(b[16:]))
-	length := int(binary.BigEndian.Uint16(b[18:]))
+	p.link = binary.BigEndian.Uint64(b[:])
+	p.to = netip.AddrPortFrom(netip.AddrFrom16([16]byte(b[8:24])).Unmap(), binary.BigEndian.Uint16(b[24:]))
+	length := int(binary.BigEndian.Uint16(b[26:]))
 	if length > HeaderBytesMax {
 		return p, fmt.Errorf("PROXY header of %d bytes", length)
 	}
