@@ -172,10 +172,10 @@ func (p *Buffers) unlink(i int32) {
 
 // Trim gives the kernel back the pages of chunks that nothing was cut from since
 // the last Trim; more says that another Trim may find some. A reactor calls it
-// every trimEvery while there is work.
+// when Core.TrimDue says so.
 func (p *Buffers) Trim() (more bool) {
-	return p.empty.Trim(func(i int32) {
-		Discard(p.arena[int(i)*chunkBytes : int(i+1)*chunkBytes])
+	return p.empty.Trim(func(first, count int) {
+		Discard(p.arena[first*chunkBytes : (first+count)*chunkBytes])
 	})
 }
 

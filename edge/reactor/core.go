@@ -14,8 +14,9 @@ type Core struct {
 	Handler Handler
 	Stopped bool
 
-	active   bool // there was work since memory was trimmed
-	trimming bool // a timer for trimming is set
+	worked   int  // pieces of work since the timer for trimming was set
+	trimming bool // it is set
+	putOff   int  // how often trimming was put off
 }
 
 // NewCore starts the clock and the wheel.
@@ -44,28 +45,46 @@ func (c *Core) After(d time.Duration, tag uint64) {
 	c.Wheel.After(c.Now().Add(d), tag)
 }
 
-// trimEvery is how often memory not used meanwhile is given back: what is needed
-// again within it costs no page fault, and what a burst has left lies about for no
-// more than twice as long.
-const trimEvery = 500 * time.Millisecond
+// Memory not used for a while is given back: what is needed again within it costs
+// no page fault, and what a burst has left lies about for no more than twice as
+// long. A busy worker needs now more, now less; to give back the difference each
+// time and fault it in again was measured at a twelfth of its time with large
+// answers, so its while is longer.
+const (
+	trimEvery  = 500 * time.Millisecond
+	trimBusy   = 500 // pieces of work within trimEvery
+	putOffMost = 9
+)
 
 // TrimLater sees to it that memory is trimmed some time after there was work. A
 // reactor calls it once a turn; an idle one is not woken for it.
 func (c *Core) TrimLater() {
-	if c.active && !c.trimming {
-		c.active, c.trimming = false, true
+	if c.worked > 0 && !c.trimming {
+		c.worked, c.trimming = 0, true
 		c.Wheel.Own(c.Now().Add(trimEvery), 0)
 	}
 }
 
 // Worked notes that there was work.
-func (c *Core) Worked() { c.active = true }
+func (c *Core) Worked() { c.worked++ }
 
-// Trim gives idle memory of the pool back, when the timer of TrimLater has come;
-// more says that the reactor has other memory to be looked at again.
-func (c *Core) Trim(more bool) {
+// TrimDue says, when the timer of TrimLater has come, whether to Trim now.
+func (c *Core) TrimDue() bool {
 	c.trimming = false
-	c.active = c.Pool.Trim() || more || c.active
+	if c.worked >= trimBusy && c.putOff < putOffMost {
+		c.putOff++
+		return false
+	}
+	c.putOff = 0
+	return true
+}
+
+// Trim gives idle memory of the pool back; more says that the reactor has other
+// memory to be looked at again.
+func (c *Core) Trim(more bool) {
+	if c.Pool.Trim() || more {
+		c.worked++
+	}
 }
 
 // AcceptRest is how long a listener rests after accept failed: long enough that

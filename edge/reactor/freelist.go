@@ -2,6 +2,8 @@
 
 package reactor
 
+import "slices"
+
 // FreeList is numbers of things not in use, the last put back taken first: what
 // is used is warm, and what is not needed sinks to the bottom and stays there.
 // Trim finds it.
@@ -29,13 +31,24 @@ func (f *FreeList) Take() (id int32, ok bool) {
 	return id, true
 }
 
-// Trim calls discard for what was not taken since the last Trim, once; more says
-// that another Trim may find something.
-func (f *FreeList) Trim(discard func(id int32)) (more bool) {
-	for _, id := range f.ids[f.cold:max(f.idle, f.cold)] {
-		discard(id)
+// trimMost bounds what one Trim discards: giving a page back is slow, and the
+// worker has better things to do.
+const trimMost = 512
+
+// Trim calls discard for what was not taken since the last Trim, once: for count
+// numbers from first on at a time. more says that another Trim may find something.
+func (f *FreeList) Trim(discard func(first, count int)) (more bool) {
+	idle := f.ids[f.cold:min(max(f.idle, f.cold), f.cold+trimMost)]
+	slices.Sort(idle)
+	for len(idle) > 0 {
+		n := 1
+		for n < len(idle) && idle[n] == idle[0]+int32(n) {
+			n++
+		}
+		discard(int(idle[0]), n)
+		idle = idle[n:]
+		f.cold += n
 	}
-	f.cold = max(f.idle, f.cold)
 	f.idle = len(f.ids)
 	return f.idle > f.cold
 }

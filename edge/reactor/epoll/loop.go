@@ -185,7 +185,9 @@ func (r *Reactor) expire() {
 // the time to trim.
 func (r *Reactor) own(s reactor.Sock) {
 	if s == 0 {
-		r.Trim(r.recv.trim())
+		if r.TrimDue() {
+			r.Trim(r.recv.trim())
+		}
 		return
 	}
 	if sl := r.slots.Live(s); sl != nil {

@@ -49,7 +49,7 @@ func (b *recvBuffers) bytes(id int) []byte {
 }
 
 func (b *recvBuffers) trim() (more bool) {
-	return b.free.Trim(func(id int32) { reactor.Discard(b.bytes(int(id))) })
+	return b.free.Trim(func(first, count int) { reactor.Discard(b.mem[first*b.size : (first+count)*b.size]) })
 }
 
 // readsMax bounds the buffers read from one socket in a turn, so that it does not

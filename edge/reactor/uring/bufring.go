@@ -165,7 +165,7 @@ func (b *bufRing) show() {
 // last trim, and lends fewer if few were used; more says that another trim may
 // find something.
 func (b *bufRing) trim() (more bool) {
-	more = b.free.Trim(func(id int32) { reactor.Discard(b.bytes(int(id))) })
+	more = b.free.Trim(func(first, count int) { reactor.Discard(b.mem[first*b.size : (first+count)*b.size]) })
 	if b.peak < b.target/4 && b.target > lentLeast {
 		b.target /= 2
 		more = true

@@ -30,6 +30,8 @@ func (r *Reactor) Connect(to reactor.Address) (reactor.Sock, error) {
 		return 0, err
 	}
 	sl.Pending++
+	sl.Op.sentIn = r.gather.turn
+	r.gather.atOnce++
 	*r.entry() = sqe{OpCode: giouring.OpConnect, Fd: int32(fd), Addr: uint64(uintptr(unsafe.Pointer(mem))),
 		Off: uint64(n), UserData: userData(sl.Sock, opConnect)}
 	return sl.Sock, nil

@@ -99,7 +99,7 @@ func (r *Reactor) turn() {
 	r.Turn()
 	r.Wheel.BeginTurn()
 	head, tail := r.ring.ready()
-	r.gather.begin()
+	r.gather.begin(r.Now())
 	for ; head != tail; head++ {
 		e := r.ring.at(head)
 		r.complete(e.UserData, e.Res, e.Flags)
@@ -135,9 +135,14 @@ func (r *Reactor) complete(user uint64, res int32, flags uint32) {
 		sl.Pending--
 	}
 	switch o {
-	case opRecv, opAccept, opConnect:
+	case opRecv:
 		r.gather.came()
-	case opSend:
+		if res > 0 {
+			r.answered(sl)
+		}
+	case opAccept:
+		r.gather.came()
+	case opSend, opConnect:
 		r.gather.sent(sl.Op.sentIn)
 	}
 	switch o {
@@ -183,7 +188,9 @@ func (r *Reactor) own(s reactor.Sock) {
 		r.rested(s)
 		return
 	}
-	r.Trim(r.bufs.trim())
+	if r.TrimDue() {
+		r.Trim(r.bufs.trim())
+	}
 }
 
 // armTimer has the ring's one timeout go off when the wheel next has something.

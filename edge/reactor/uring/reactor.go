@@ -28,9 +28,10 @@ type conn struct {
 	endErr   syscall.Errno
 
 	sending  bool
-	sentIn   uint32 // the turn in which the kernel was given it
-	shutdown bool   // FIN is due once nothing is being sent
-	reading  bool   // a ReadFile is with the kernel
+	sentIn   uint32          // the turn in which the kernel was given it
+	askedAt  reactor.Instant // when something was last sent that nothing was received since; 0: nothing
+	shutdown bool            // FIN is due once nothing is being sent
+	reading  bool            // a ReadFile is with the kernel
 
 	heldHead, heldTail int32 // received buffers not yet delivered
 

@@ -45,7 +45,16 @@ func (r *Reactor) beginSend(s reactor.Sock) *slot {
 		panic("BUG: second Send in flight on a socket")
 	}
 	sl.Op.sending = true
+	sl.Op.askedAt = r.Now()
 	return sl
+}
+
+// answered notes how long the peer took that was heard of now.
+func (r *Reactor) answered(sl *slot) {
+	if sl.Op.askedAt != 0 {
+		r.gather.answered(r.Now().Sub(sl.Op.askedAt))
+		sl.Op.askedAt = 0
+	}
 }
 
 // TrySend writes at once what the kernel takes of b. The system call is a raw
@@ -63,6 +72,7 @@ func (r *Reactor) TrySend(s reactor.Sock, b []byte) int {
 	if errno != 0 {
 		return 0
 	}
+	sl.Op.askedAt = r.Now()
 	return int(n)
 }
 
