@@ -3,7 +3,8 @@
 #                     and the example application below /api
 # make test           every test
 # make explore        the simulated tests ROUNDS times, with random seeds
-# make test-browser   the example site in headless Chromium, and ECH in Chromium and Firefox
+# make test-browser   the example site and a proxied application in headless Chromium, and ECH in Chromium and
+#                     Firefox
 # make fuzz           each fuzz target for FUZZTIME
 # make bench          Go benchmarks; with HARNESS=path/to/bench.py, edge beside other servers
 # make lint           formatting, vet, the rules of the house
@@ -53,6 +54,7 @@ explore:
 test-browser: build
 	mkdir -p $(STATE)
 	tools/browser/browser.sh $(STATE)/browser.png
+	tools/browser/proxy.sh
 	tools/browser/ech.sh
 
 fuzz:

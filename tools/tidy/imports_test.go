@@ -98,7 +98,7 @@ const importRules = `
 
 	# Traffic for a proxy, which it looks at from outside alone.
 	tools/soak/websocket
-	< tools/soak/traffic;
+	< tools/soak/traffic, tools/browser/app;
 
 	tools/soak/traffic
 	< tools/soak;
