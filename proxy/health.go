@@ -4,7 +4,7 @@ import "time"
 
 // HealthPolicy says when a target is left alone, and for how long.
 type HealthPolicy struct {
-	Failures int           // that many in a row take a target out
+	Failures int           // that many in a row take a target out; 0: none do
 	Pause    time.Duration // before it is tried again; doubles each time it fails
 	PauseMax time.Duration // but not beyond
 }
@@ -14,7 +14,7 @@ var DefaultHealth = HealthPolicy{Failures: 3, Pause: time.Second, PauseMax: 30 *
 
 // health is what is known of one target:
 //
-//	up     Failures in a row             → down, for Pause
+//	up     Failures in a row, if not 0   → down, for Pause
 //	down   pause over, a request picked  → trial
 //	trial  failure                       → down, for twice the last pause
 //	trial  given up                      → down, due at once
@@ -56,7 +56,7 @@ func (h *health) success() { *h = health{} }
 func (h *health) failure(p *HealthPolicy, now time.Duration) {
 	h.failures++
 	switch {
-	case h.state == up && h.failures >= p.Failures:
+	case h.state == up && p.Failures > 0 && h.failures >= p.Failures:
 		h.pause = p.Pause
 	case h.state == trial:
 		h.pause = min(2*h.pause, p.PauseMax)

@@ -66,6 +66,9 @@ type Config struct {
 	CompressTypes    []string // media types of such answers
 	CompressMinBytes int64    // what is known to be shorter goes as it is
 
+	ProxyMaxFails    int           // requests in a row that fail before an application is left alone; 0: it never is
+	ProxyFailTimeout time.Duration // for how long at first
+
 	ProxyHealth         []string      // [PATH=]URLPATH: what applications are asked for, to see whether they are well
 	ProxyHealthInterval time.Duration // from one such request to the next
 	ProxyHealthTimeout  time.Duration // for each to be answered
@@ -147,6 +150,9 @@ func New() *Config {
 
 		CompressTypes:    slices.Clone(compressTypes),
 		CompressMinBytes: compressMinBytes,
+
+		ProxyMaxFails:    3,
+		ProxyFailTimeout: time.Second,
 
 		ProxyHealthInterval: 5 * time.Second,
 		ProxyHealthTimeout:  3 * time.Second,
@@ -262,7 +268,7 @@ func (c *Config) checkClientAuth() error {
 	return nil
 }
 
-// checkHealth checks the flags of active checks.
+// checkHealth checks the flags of the applications' health.
 func (c *Config) checkHealth() error {
 	if len(c.ProxyHealth) > 0 && len(c.Proxy) == 0 {
 		return errors.New("--proxy-health asks the applications of --proxy: there are none")
@@ -272,12 +278,16 @@ func (c *Config) checkHealth() error {
 		d           time.Duration
 		least, most time.Duration
 	}{
+		{"--proxy-fail-timeout", c.ProxyFailTimeout, 10 * time.Millisecond, time.Hour},
 		{"--proxy-health-interval", c.ProxyHealthInterval, 100 * time.Millisecond, time.Hour},
 		{"--proxy-health-timeout", c.ProxyHealthTimeout, time.Millisecond, time.Hour},
 	} {
 		if r.d < r.least || r.d > r.most {
 			return fmt.Errorf("%s %s: give a time from %s to %s", r.flag, r.d, r.least, r.most)
 		}
+	}
+	if n := c.ProxyMaxFails; n < 0 || n > healthRowMax {
+		return fmt.Errorf("--proxy-max-fails %d: give a number from 0 to %d", n, healthRowMax)
 	}
 	if n := c.ProxyHealthFall; n < 1 || n > healthRowMax {
 		return fmt.Errorf("--proxy-health-fall %d: give a number from 1 to %d", n, healthRowMax)

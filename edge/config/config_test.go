@@ -75,7 +75,7 @@ func TestFlagsReachTheConfig(t *testing.T) {
 		"--relay", "Public.Example.=[2001:db8::1]:443", "--ech", "/k", "--relay-public",
 		"--origin", "hidden.example=origin:4443", "--ech-backend", "192.0.2.1,2001:db8::/64", "--origin-svcb", "1h", "--log-inner-name=false",
 		"--proxy", "/api=http://a", "--proxy-health", "/api=/ok", "--proxy-health-interval", "1m", "--proxy-health-timeout", "1s",
-		"--proxy-health-fall", "1", "--proxy-health-rise", "9", "--proxy-health-status", "204", "--proxy-health-host", "h",
+		"--proxy-max-fails", "0", "--proxy-fail-timeout", "10s", "--proxy-health-fall", "1", "--proxy-health-rise", "9", "--proxy-health-status", "204", "--proxy-health-host", "h",
 		"--client-auth", "require", "--client-ca", "/a.pem", "--key-log", "/k.log")
 	if err != nil {
 		t.Fatal(err)
@@ -89,6 +89,7 @@ func TestFlagsReachTheConfig(t *testing.T) {
 	want.HTTPRedirect, want.StrictSNI = true, true
 	want.AccessLog, want.ErrorLog = "-", "/e"
 	want.Proxy, want.ProxyHealth, want.ProxyHealthHost = []string{"/api=http://a"}, []string{"/api=/ok"}, "h"
+	want.ProxyMaxFails, want.ProxyFailTimeout = 0, 10*time.Second
 	want.ProxyHealthInterval, want.ProxyHealthTimeout = time.Minute, time.Second
 	want.ProxyHealthFall, want.ProxyHealthRise, want.ProxyHealthStatus = 1, 9, StatusRange{204, 204}
 	want.ECHDir, want.RelayPublic = "/k", true
@@ -157,6 +158,8 @@ func TestRefusals(t *testing.T) {
 		{"--dev --relay a=b:0", `"b:0": give HOST:PORT`},
 		{"--dev --relay A=b:1 --relay a.=c:2", "a is relayed to b:1 already"},
 		{"--dev --proxy-health /x", "--proxy-health asks the applications of --proxy: there are none"},
+		{"--dev --proxy-max-fails -1", "--proxy-max-fails -1: give a number from 0 to 100"},
+		{"--dev --proxy-fail-timeout 0s", "--proxy-fail-timeout 0s: give a time from 10ms to 1h"},
 		{"--dev --proxy-health-interval 1ms", "--proxy-health-interval 1ms: give a time from 100ms to 1h"},
 		{"--dev --proxy-health-timeout 0s", "--proxy-health-timeout 0s: give a time from 1ms"},
 		{"--dev --proxy-health-fall 0", "--proxy-health-fall 0: give a number from 1 to 100"},

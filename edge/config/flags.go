@@ -77,6 +77,8 @@ func (c *Config) proxyFlags() *pflag.FlagSet {
 	fs := newSet("proxy")
 	fs.StringArrayVar(&c.Proxy, "proxy", c.Proxy, "have an application answer: `[PATH=]URL`[#OPTION,…], with http://, https:// or unix:; may be repeated")
 	fs.Var(&wordValue{&c.Balance, "POLICY"}, "proxy-balance", "among the URLs of one path: round-robin, least-connections, hash (of the client's address) or hash:FIELD")
+	fs.Var((*countValue)(&c.ProxyMaxFails), "proxy-max-fails", "requests in a row that fail before an application is left alone for a while; 0 for never")
+	fs.Var((*timeValue)(&c.ProxyFailTimeout), "proxy-fail-timeout", "how long that is; twice as long each time it fails again, up to 30s")
 	fs.StringArrayVar(&c.ProxyHealth, "proxy-health", c.ProxyHealth, "ask applications for `[PATH=]URLPATH` now and then, and leave those alone that do not answer well; may be repeated")
 	fs.Var((*timeValue)(&c.ProxyHealthInterval), "proxy-health-interval", "how often, give or take a tenth")
 	fs.Var((*timeValue)(&c.ProxyHealthTimeout), "proxy-health-timeout", "longest an answer to that may take, connecting included")

@@ -27,6 +27,14 @@ func (s *server) setBalance() error {
 	return nil
 }
 
+// healthPolicy is when a target is left alone, and for how long.
+func (s *server) healthPolicy() *proxy.HealthPolicy {
+	p := proxy.DefaultHealth
+	p.Failures, p.Pause = s.cfg.ProxyMaxFails, s.cfg.ProxyFailTimeout
+	p.PauseMax = max(p.Pause, p.PauseMax)
+	return &p
+}
+
 // balanceKey is what a target is chosen by where the same client is to have the
 // same one: the first field of the name that was asked for, in a request that has
 // it, else the client's address. It is made when the request starts, of front: a

@@ -90,7 +90,7 @@ func newUpstreams(w *worker) []*upstreams {
 // newUpstream makes a worker's state of one route.
 func newUpstream(w *worker, r *proxy.Route) *upstreams {
 	s := w.server
-	u := &upstreams{route: r, group: proxy.NewGroup(r.Targets, s.balance, nil)}
+	u := &upstreams{route: r, group: proxy.NewGroup(r.Targets, s.balance, s.healthPolicy())}
 	u.limit = share(s.cfg.Limits.ProxyConnections, s.cfg.Workers, w.index)
 	u.group.Limit(u.limit)
 	for j := range r.Targets {

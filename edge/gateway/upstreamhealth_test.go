@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"edge/edge/config"
 	"edge/edge/reactor/sim"
 	"edge/proxy"
 )
@@ -77,5 +78,60 @@ func TestProxyRecoveryIsNoStampede(t *testing.T) {
 		answer(well)
 	}
 	closePeers(b, peers...)
+	b.done()
+}
+
+// TestFailFlags: --proxy-max-fails requests that fail in a row take an application
+// out, and a trial that fails again, each for --proxy-fail-timeout; none do if that
+// number is 0.
+func TestFailFlags(t *testing.T) {
+	const pause = 45 * time.Second // longer than a pause gets by itself
+	for _, fails := range []int{0, 1, 2} {
+		b := newProxyBench(t, benchOptions{sim: sim.Options{Calm: true}, config: func(c *config.Config) {
+			c.ProxyMaxFails, c.ProxyFailTimeout = fails, pause
+		}}, true)
+		b.sim.Backend(appOne).Err = syscall.ECONNREFUSED
+		well := b.sim.Serve(appTwo)
+		ask := func(times int, why string, healthy int) {
+			t.Helper()
+			for range times {
+				p := b.plain.Dial()
+				p.Write("GET /api HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+				conn := well.Accept("a request")
+				request(t, b, conn)
+				conn.Write("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+				b.sim.Idle()
+				closePeers(b, p, conn)
+			}
+			if n := b.w.routes[0].group.Healthy(); n != healthy {
+				t.Errorf("--proxy-max-fails %d: %s: %d of two are healthy, want %d", fails, why, n, healthy)
+			}
+		}
+		if fails == 0 {
+			ask(20, "never", 2)
+			b.done()
+			continue
+		}
+		ask(2*(fails-1), "before the last", 2) // every other one meets the one that refuses
+		ask(2, "after the last", 1)
+		b.sim.Serve(appOne)
+		b.sim.Advance(pause - time.Second)
+		ask(4, "within the pause", 1)
+		b.sim.Backend(appOne).Err = syscall.ECONNREFUSED
+		b.sim.Advance(2 * time.Second)
+		ask(2, "after the trial", 1)
+		b.sim.Serve(appOne)
+		b.sim.Advance(pause - time.Second)
+		ask(4, "within the second pause", 1)
+		b.done()
+	}
+}
+
+// TestFailFlagsByDefault: they are what package proxy does by itself.
+func TestFailFlagsByDefault(t *testing.T) {
+	b := newProxyBench(t, benchOptions{}, true)
+	if p := *b.s.healthPolicy(); p != proxy.DefaultHealth {
+		t.Errorf("%+v, want %+v", p, proxy.DefaultHealth)
+	}
 	b.done()
 }
