@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -78,12 +79,14 @@ func TestSaysHowItEnded(t *testing.T) {
 		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 			t.Run(name+", "+tls.VersionName(version), func(t *testing.T) {
 				heard := make(chan struct{})
+				hear := sync.OnceFunc(func() { close(heard) })
 				address, roots := scripted(t, version, func(s *tls.Conn, raw *net.TCPConn) {
 					io.WriteString(s, "hello")
 					<-heard
 					c.end(s, raw)
 					io.Copy(io.Discard, raw)
 				})
+				defer hear()
 				b, _ := start(t, Options{ServerName: "example.com", Roots: roots})
 				conn, link := linked(t, b, address, "")
 				want(t, conn, Connected)
@@ -91,7 +94,7 @@ func TestSaysHowItEnded(t *testing.T) {
 				if _, err := io.ReadFull(conn, got); err != nil || string(got) != "hello" || link.Ended() {
 					t.Errorf("%q, %v, ended %t", got, err, link.Ended())
 				}
-				close(heard)
+				hear()
 				if n, err := conn.Read(got); err != io.EOF {
 					t.Errorf("%q, %v", got[:n], err)
 				}
@@ -154,6 +157,8 @@ func TestLeftBeforeItWasMade(t *testing.T) {
 	if got, err := io.ReadAll(conn); err != nil || len(got) > 0 || len(log) > 0 {
 		t.Errorf("got %q, %v; %d lines", got, err, len(log))
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if len(b.links) > 0 {
 		t.Errorf("%d links are left", len(b.links))
 	}
