@@ -12,9 +12,9 @@ import (
 // wakes for. gatherer has turns begin some time apart, a fraction of a millisecond,
 // so that what comes meanwhile shares one wake. Three things bound that time:
 //
-//   - it is half of what the quicker peers take to answer: a conversation is never
-//     slowed by more than a part of what it takes anyway, and one connection that
-//     asks and is answered in turn is not slowed at all,
+//   - it is a third of what peers take to answer, on the average: conversations are
+//     slowed by no more than a part of what they take anyway, and one connection
+//     that asks and is answered in turn is not slowed at all,
 //   - it is worth while: at the rate of late, at least two completions come in it,
 //   - a worker that was busy for as long has gathered enough by working.
 //
@@ -25,7 +25,7 @@ import (
 // Measured with 100 connections, turns at once against gathered ones: 16.8 and
 // 13.3 µs of CPU for a small answer relayed, 211 and 146 for a connection relayed.
 type gatherer struct {
-	quick time.Duration // what a quarter of the peers answer within
+	peers time.Duration // what peers take to answer, on the average of late
 
 	events int           // completions from outside of late,
 	span   time.Duration // and the time they came in
@@ -39,14 +39,17 @@ type gatherer struct {
 const (
 	// gatherTimeMax is the most that turns lie apart: nothing next to the way
 	// through a network. Below gatherTimeMin a wake is hardly put off.
-	gatherTimeMin = 50 * time.Microsecond
+	gatherTimeMin = 100 * time.Microsecond
 	gatherTimeMax = 500 * time.Microsecond
 
 	gatherMax = 64 // completions: enough to share a wake
 	gatherFew = 2
 
-	quickMin = time.Microsecond
-	quickMax = 2 * gatherTimeMax
+	// peersMax is all that an answer counts for: a client that reads for a minute
+	// says nothing of those that do not.
+	peersMax   = peersShare * gatherTimeMax
+	peersOf    = 64 // answers that make the average, or about
+	peersShare = 3
 
 	lateTime = 4 * time.Millisecond // of late: half of it is forgotten each time
 )
@@ -54,7 +57,7 @@ const (
 // next is for how many completions the next wait goes on, and for how long at
 // most, after a turn that took so much time. One: it ends with the first.
 func (g *gatherer) next(took time.Duration) (completions int, atMost time.Duration) {
-	apart := min(g.quick/2, gatherTimeMax)
+	apart := g.peers / peersShare
 	left := apart - took
 	if left < gatherTimeMin || time.Duration(g.events)*apart < gatherFew*g.span {
 		return 1, 0
@@ -84,14 +87,9 @@ func (g *gatherer) sent(turn uint32) {
 	}
 }
 
-// answered learns from a peer that took so long to answer. What a quarter of them
-// stay below is found by moving towards each answer, down three times as fast.
+// answered learns from a peer that took so long to answer.
 func (g *gatherer) answered(took time.Duration) {
-	if took < g.quick {
-		g.quick = max(g.quick-3*g.quick/64, quickMin)
-	} else {
-		g.quick = min(g.quick+max(g.quick, quickMin)/64+1, quickMax)
-	}
+	g.peers += (min(took, peersMax) - g.peers) / peersOf
 }
 
 // reaped takes account of the turn's completions, all of which were counted.

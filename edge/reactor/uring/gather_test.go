@@ -78,17 +78,17 @@ func TestGatherMuch(t *testing.T) {
 	}
 }
 
-// TestGatherHalfOfWhatPeersTake: what is put off is at most half of the time that
-// the quicker peers take.
-func TestGatherHalfOfWhatPeersTake(t *testing.T) {
-	const took = 400 * time.Microsecond
+// TestGatherShareOfWhatPeersTake: what is put off is at most a third of the time
+// that peers take.
+func TestGatherShareOfWhatPeersTake(t *testing.T) {
+	const took = 600 * time.Microsecond
 	var l load
 	l.play(20*time.Millisecond, 10*time.Microsecond, took)
 	n, turns, late := l.play(time.Second, 10*time.Microsecond, took)
 	if n < turns/2 {
 		t.Errorf("%d of %d waits gathered", n, turns)
 	}
-	if most := took/2 + took/16; late > most {
+	if most := took / 3; late > most {
 		t.Errorf("a completion was handed over %v late, want at most %v", late, most)
 	}
 }
@@ -102,46 +102,38 @@ func TestGatherStopsWithTheLoad(t *testing.T) {
 	}
 }
 
-// TestGatherLearnsQuickPeers: a change to quick peers is noticed within few answers.
-func TestGatherLearnsQuickPeers(t *testing.T) {
+// TestGatherLearnsPeers: the average follows a change within few hundred answers,
+// and those that take very long do not count for more.
+func TestGatherLearnsPeers(t *testing.T) {
 	var g gatherer
-	for range 2000 {
-		g.answered(50 * time.Millisecond)
-	}
-	if g.quick != quickMax {
-		t.Fatalf("quick peers take %v after slow ones alone", g.quick)
-	}
-	for range 100 {
-		g.answered(20 * time.Microsecond)
-	}
-	if g.quick > 30*time.Microsecond {
-		t.Errorf("quick peers take %v after a hundred that took 20 µs", g.quick)
-	}
-	// Where a quarter is quick and more than a quarter is not far behind, the
-	// estimate stays between them.
-	for i := range 10000 {
-		took := 800 * time.Microsecond
-		if i%5 == 0 {
-			took = 20 * time.Microsecond
+	learn := func(n int, took ...time.Duration) time.Duration {
+		for i := range n {
+			g.answered(took[i%len(took)])
 		}
-		g.answered(took)
+		return g.peers
 	}
-	if g.quick < 500*time.Microsecond || g.quick > quickMax {
-		t.Errorf("a fifth takes 20 µs, the rest 800: %v", g.quick)
+	if got := learn(1000, time.Minute); got > peersMax || got < peersMax*9/10 {
+		t.Errorf("average after answers of a minute: %v, want about %v", got, peersMax)
+	}
+	if got := learn(300, 20*time.Microsecond); got > 50*time.Microsecond {
+		t.Errorf("average after answers of 20 µs: %v", got)
+	}
+	if got := learn(1000, time.Minute, 100*time.Microsecond); got < peersMax*4/10 || got > peersMax*6/10 {
+		t.Errorf("average of a minute and 100 µs in turn: %v, want about half of %v", got, peersMax)
 	}
 }
 
 // TestGatherBusy: a worker that was busy as long as turns are to lie apart does
 // not wait for more.
 func TestGatherBusy(t *testing.T) {
-	g := gatherer{quick: quickMax, events: 1000, span: lateTime}
+	g := gatherer{peers: peersMax, events: 1000, span: lateTime}
 	g.atOnce = 7
 	for _, c := range []struct {
 		took, atMost time.Duration
 		completions  int
 	}{
 		{0, gatherTimeMax, 7 + gatherMax},
-		{gatherTimeMax - 2*gatherTimeMin, 2 * gatherTimeMin, 7 + gatherMax},
+		{gatherTimeMax - gatherTimeMin, gatherTimeMin, 7 + gatherMax},
 		{gatherTimeMax - gatherTimeMin/2, 0, 1},
 		{time.Second, 0, 1},
 	} {

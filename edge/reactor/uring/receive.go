@@ -46,10 +46,12 @@ func (c *conn) missed() bool { return c.heldHead != noBuffer || c.ended && !c.re
 // armReceive starts a receive, unless there is one: a multishot, or while many
 // buffers are held one that takes a single buffer. A multishot takes all that the
 // kernel has for the socket, a megabyte perhaps, before it hears that nobody wants
-// it; with many paused sockets that is more memory than there is.
+// it; with many paused sockets that is more memory than there is. For the same
+// reason there is none while bytes are held back: a peer that sends faster than
+// its bytes are taken would fill the memory with them.
 func (r *Reactor) armReceive(sl *slot) {
 	c := &sl.Op
-	if c.armed || c.starved || c.ended || !c.want || sl.State != reactor.SlotOpen {
+	if c.armed || c.starved || c.missed() || c.ended || !c.want || sl.State != reactor.SlotOpen {
 		return
 	}
 	c.armed = true

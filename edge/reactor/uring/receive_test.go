@@ -20,6 +20,8 @@ type offline struct {
 	sl    *slot
 	seen  uint32 // submissions looked at
 	heard []string
+	keep  bool // what is received is kept
+	kept  []reactor.BufID
 }
 
 func newOffline(t *testing.T) *offline {
@@ -36,9 +38,12 @@ func newOffline(t *testing.T) *offline {
 	return k
 }
 
-func (k *offline) Received(_ reactor.Sock, b []byte, _ reactor.BufID) bool {
+func (k *offline) Received(_ reactor.Sock, b []byte, id reactor.BufID) bool {
 	k.heard = append(k.heard, string(b))
-	return false
+	if k.keep {
+		k.kept = append(k.kept, id)
+	}
+	return k.keep
 }
 
 func (k *offline) ReceiveEnded(_ reactor.Sock, err error) {
@@ -119,34 +124,52 @@ func TestMultishotEnds(t *testing.T) {
 	}
 }
 
-// TestReceiveOnceWhileManyAreHeld: then a receive takes one buffer, and multishots
-// come back once the buffers do.
-func TestReceiveOnceWhileManyAreHeld(t *testing.T) {
+// TestNoReceiveWhileBytesAreHeld: what was held back is handed over before more is
+// asked for, so that a socket holds what one receive took and no more.
+func TestNoReceiveWhileBytesAreHeld(t *testing.T) {
 	k := newOffline(t)
 	s := k.sl.Sock
 	k.r.Receive(s)
 	k.want("armed", "recv", "")
 	k.r.PauseReceive(s)
-	const held = 64/4 + 1
-	for range held - 1 {
+	k.come("one", more)
+	k.want("paused: bytes are held, the receive is cancelled", "cancel", "")
+	k.r.Receive(s)
+	k.come("two", more)
+	k.complete(opRecv, -int32(unix.ECANCELED), 0)
+	k.want("wanted again, and the receive ended: not yet another", "", "")
+	k.r.deliverResumed()
+	k.want("handed over: now another", "recv", "one, two")
+
+	k.r.PauseReceive(s)
+	k.come("three", 0)
+	k.r.Receive(s)
+	k.r.deliverResumed()
+	k.want("ended with held bytes", "recv", "three")
+}
+
+// TestReceiveOnceWhileManyAreOut: while many buffers are held back or kept, a
+// receive takes one of them, and multishots come back once the buffers do.
+func TestReceiveOnceWhileManyAreOut(t *testing.T) {
+	k := newOffline(t)
+	s := k.sl.Sock
+	k.r.Receive(s)
+	k.want("armed", "recv", "")
+	k.keep = true
+	const out = 64/4 + 1
+	for range out - 1 {
 		k.come("a", more)
 	}
 	k.come("a", 0)
-	k.want("held back", "cancel", "")
-	k.r.Receive(s)
-	k.r.PauseReceive(s)
-	k.r.deliverResumed()
-	k.want("nothing is wanted", "", "")
-	k.sl.Op.want = true
-	k.r.armReceive(k.sl)
-	k.want("with many held", "recv once", "")
+	k.want("many kept", "recv once", "a"+strings.Repeat(", a", out-1))
 	k.come("b", 0)
-	k.want("in order, behind what is held", "recv once", "")
-	k.r.Receive(s)
-	k.r.deliverResumed()
-	k.want("all that was held", "", strings.Repeat("a, ", held)+"b")
+	k.want("one more", "recv once", "b")
+	for _, id := range k.kept {
+		k.r.Recycle(id)
+	}
+	k.keep = false
 	k.come("c", 0)
-	k.want("with none held", "recv", "c")
+	k.want("with none out", "recv", "c")
 	if k.r.bufs.busy != 0 {
 		t.Errorf("%d buffers are out", k.r.bufs.busy)
 	}
