@@ -161,6 +161,7 @@ func bindTCP(fd int, at netip.AddrPort, family int, dual, share bool) error {
 	if share {
 		err = set(err, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
 	}
+	unpaced(fd, at.Addr())
 	if err == nil {
 		err = os.NewSyscallError("bind", unix.Bind(fd, sockaddrOf(at, family)))
 	}

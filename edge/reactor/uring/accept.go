@@ -1,4 +1,4 @@
-// Listeners: multishot accept, and rest after it failed.
+// Listeners: told by the ring that somebody waits, and rest after accept failed.
 
 package uring
 
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"syscall"
+	"unsafe"
 
 	"github.com/pawelgaczynski/giouring"
 	"golang.org/x/sys/unix"
@@ -13,9 +14,20 @@ import (
 	"edge/edge/reactor"
 )
 
+// A listener is polled and connections are accepted by system calls, all that wait
+// at once. A multishot accept would spare the calls, but the kernel wakes the
+// worker for each of its completions, however many it waits for: with 1,500
+// connections a second that cost as much as accepting them.
+
+// acceptsMax bounds the connections accepted from one listener in a turn.
+const acceptsMax = 64
+
 // Listen takes over a listening socket.
 func (r *Reactor) Listen(fd int) (reactor.Sock, error) {
-	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	own, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT)
+	if err == nil {
+		err = unix.SetNonblock(fd, true)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("listener %d: %w", fd, err)
 	}
@@ -23,7 +35,7 @@ func (r *Reactor) Listen(fd int) (reactor.Sock, error) {
 	if sl == nil {
 		return 0, reactor.ErrSocketsMax
 	}
-	sl.Op.listener, sl.Op.unix = true, domain == unix.AF_UNIX
+	sl.Op.listener, sl.Op.shared = true, own == 0
 	return sl.Sock, nil
 }
 
@@ -36,7 +48,8 @@ func (r *Reactor) take(fd int, state reactor.SlotState) *slot {
 	return sl
 }
 
-// armAccept starts accepting, unless it is under way or resting.
+// armAccept starts polling, unless it is under way or the listener rests. Of the
+// workers that share a listener the kernel tells one at a time.
 func (r *Reactor) armAccept(sl *slot) {
 	c := &sl.Op
 	if c.armed || c.resting || !c.want || sl.State != reactor.SlotOpen {
@@ -44,46 +57,66 @@ func (r *Reactor) armAccept(sl *slot) {
 	}
 	c.armed = true
 	sl.Pending++
-	*r.entry() = sqe{OpCode: giouring.OpAccept, Fd: c.fd, IoPrio: giouring.AcceptMultishot,
-		OpcodeFlags: unix.SOCK_CLOEXEC, UserData: userData(sl.Sock, opAccept)}
+	var events uint32 = unix.EPOLLIN
+	if c.shared {
+		events |= unix.EPOLLEXCLUSIVE
+	}
+	*r.entry() = sqe{OpCode: giouring.OpPollAdd, Fd: c.fd, Len: giouring.PollAddMulti,
+		OpcodeFlags: events, UserData: userData(sl.Sock, opAccept)}
 }
 
-// accepted handles a completion of a multishot accept: res is a descriptor or an
-// errno.
-func (r *Reactor) accepted(sl *slot, res int32, flags uint32) {
+// acceptable handles a completion of the poll: connections wait, and are accepted
+// once all completions were handed over; or res is an errno.
+func (r *Reactor) acceptable(sl *slot, res int32, flags uint32) {
 	if flags&giouring.CQEFMore == 0 {
 		sl.Op.armed, sl.Op.cancelling = false, false
 	}
 	switch err := syscall.Errno(-res); {
 	case res >= 0:
-		r.welcome(sl, int(res))
-	case err == syscall.EAGAIN:
-		// A kernel that does not wait for connections on a non-blocking socket.
-		_ = unix.SetNonblock(int(sl.Op.fd), false)
-		r.rest(sl)
-	case err != syscall.ECANCELED && err != syscall.ECONNABORTED && err != syscall.EINTR:
+		r.resume(sl)
+	case err != syscall.ECANCELED && err != syscall.EINTR:
 		r.acceptFailed(sl, err)
 	}
 	r.armAccept(sl)
 }
 
-// welcome gives a new connection a slot. One that is reset already has no peer:
-// it is dropped, so that only unix sockets come without an address.
+// accept takes the connections that wait, for as long as that is wanted; what is
+// left after acceptsMax comes in the next turn. Nobody is told of it again.
+func (r *Reactor) accept(sl *slot) {
+	c := &sl.Op
+	for range acceptsMax {
+		if !c.want || c.resting || sl.State != reactor.SlotOpen {
+			return // the poll is armed anew by and by, and finds them
+		}
+		size := uint32(syscall.SizeofSockaddrAny)
+		fd, _, errno := unix.RawSyscall6(unix.SYS_ACCEPT4, uintptr(c.fd), uintptr(unsafe.Pointer(&r.sockaddr)),
+			uintptr(unsafe.Pointer(&size)), unix.SOCK_CLOEXEC, 0, 0)
+		switch errno {
+		case 0:
+			r.welcome(sl, int(fd))
+		case unix.EAGAIN:
+			return
+		case unix.EINTR, unix.ECONNABORTED:
+		default:
+			r.acceptFailed(sl, errno)
+		}
+	}
+	r.resume(sl)
+}
+
+// welcome gives a new connection a slot.
 func (r *Reactor) welcome(l *slot, fd int) {
-	var peer netip.AddrPort
-	if !l.Op.unix {
-		peer = r.peerOf(fd)
-	}
-	if l.State != reactor.SlotOpen || !l.Op.unix && !peer.IsValid() {
-		r.closeFD(fd)
-		return
-	}
 	sl := r.take(fd, reactor.SlotOpen)
 	if sl == nil {
 		r.closeFD(fd)
 		r.acceptFailed(l, reactor.ErrSocketsMax)
 		return
 	}
+	var peer netip.AddrPort // invalid, for unix
+	if r.sockaddr.Addr.Family != unix.AF_UNIX {
+		peer = reactor.AddrPortOf(&r.sockaddr)
+	}
+	r.gather.came()
 	r.Handler.Accepted(l.Sock, sl.Sock, peer)
 }
 

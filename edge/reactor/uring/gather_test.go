@@ -59,7 +59,7 @@ func TestGatherNotForOneConnection(t *testing.T) {
 // TestGatherNotForLittle: where little comes, nothing is put off.
 func TestGatherNotForLittle(t *testing.T) {
 	var l load
-	if n, turns, late := l.play(time.Second, 300*time.Microsecond, 20*time.Millisecond); n != 0 || late != 0 {
+	if n, turns, late := l.play(time.Second, 500*time.Microsecond, 20*time.Millisecond); n != 0 || late != 0 {
 		t.Errorf("%d of %d waits went on for more; %v late", n, turns, late)
 	}
 }
@@ -68,8 +68,8 @@ func TestGatherNotForLittle(t *testing.T) {
 // for all that comes within the longest time, and no completion waits longer.
 func TestGatherMuch(t *testing.T) {
 	var l load
-	l.play(20*time.Millisecond, 20*time.Microsecond, 3*time.Millisecond)
-	n, turns, late := l.play(time.Second, 20*time.Microsecond, 3*time.Millisecond)
+	l.play(20*time.Millisecond, 20*time.Microsecond, 10*time.Millisecond)
+	n, turns, late := l.play(time.Second, 20*time.Microsecond, 10*time.Millisecond)
 	if most := int(time.Second/gatherTimeMax) + 1; n < turns-1 || turns > most {
 		t.Errorf("%d turns, %d gathered; want all, and at most %d", turns, n, most)
 	}
@@ -96,8 +96,8 @@ func TestGatherShareOfWhatPeersTake(t *testing.T) {
 // TestGatherStopsWithTheLoad: soon after the load, nothing is put off any more.
 func TestGatherStopsWithTheLoad(t *testing.T) {
 	var l load
-	l.play(time.Second, 20*time.Microsecond, 3*time.Millisecond)
-	if n, turns, _ := l.play(time.Second, 10*time.Millisecond, 3*time.Millisecond); n > 12 {
+	l.play(time.Second, 20*time.Microsecond, 10*time.Millisecond)
+	if n, turns, _ := l.play(time.Second, 10*time.Millisecond, 10*time.Millisecond); n > 12 {
 		t.Errorf("%d of %d waits went on for more after the load", n, turns)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawelgaczynski/giouring"
 	"golang.org/x/sys/unix"
 
 	"edge/edge/reactor"
@@ -272,23 +271,50 @@ func TestSubmitRefused(t *testing.T) {
 	}
 }
 
-// TestAcceptAgain: a kernel that will not wait on a non-blocking listener gets a
-// blocking one, and is not asked in a loop.
-func TestAcceptAgain(t *testing.T) {
+// TestAcceptsInTurns: connections that wait are accepted all at once, but no more
+// than acceptsMax in a turn; none is forgotten, though the kernel tells of them once.
+func TestAcceptsInTurns(t *testing.T) {
+	const connections = 2*acceptsMax + 7
 	r := newReactor(t, reactor.Options{})
 	locked(t, r)
 	e, at := newEchoes(t, r)
-	sl := r.slots.Live(e.l)
-	r.Handler = e
-	r.accepted(sl, -int32(unix.EAGAIN), giouring.CQEFMore)
-	if !sl.Op.resting {
-		t.Fatal("no rest after EAGAIN")
+	for range connections {
+		client(t, at)
 	}
-	if flags, err := unix.FcntlInt(uintptr(sl.Op.fd), unix.F_GETFL, 0); err != nil || flags&unix.O_NONBLOCK != 0 {
-		t.Fatalf("flags of the listener: %#x, %v", flags, err)
+	before, took := 0, 0
+	turns(t, r, e, "all accepted", func() bool {
+		if n := e.accepted - before; n > acceptsMax {
+			t.Fatalf("%d accepted in one turn, at most %d", n, acceptsMax)
+		}
+		if e.accepted > before {
+			took++
+		}
+		before = e.accepted
+		return e.accepted == connections
+	})
+	if took != 3 {
+		t.Errorf("accepted in %d turns, want 3", took)
 	}
+}
+
+// TestAcceptPaused: while a listener is paused its connections wait, those too
+// that came before, and are found when it goes on.
+func TestAcceptPaused(t *testing.T) {
+	r := newReactor(t, reactor.Options{})
+	locked(t, r)
+	e, at := newEchoes(t, r)
 	client(t, at)
 	turns(t, r, e, "accepted", func() bool { return e.accepted == 1 })
+	client(t, at)
+	r.PauseReceive(e.l)
+	sl := r.slots.Live(e.l)
+	turns(t, r, e, "paused", func() bool { return !sl.Op.armed })
+	client(t, at)
+	if e.accepted != 1 {
+		t.Fatalf("%d accepted while paused", e.accepted-1)
+	}
+	r.Receive(e.l)
+	turns(t, r, e, "accepted after the pause", func() bool { return e.accepted == 3 })
 	if len(e.failed) > 0 {
 		t.Errorf("accept failed: %v", e.failed)
 	}

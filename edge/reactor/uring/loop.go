@@ -140,8 +140,6 @@ func (r *Reactor) complete(user uint64, res int32, flags uint32) {
 		if res > 0 {
 			r.answered(sl)
 		}
-	case opAccept:
-		r.gather.came()
 	case opSend, opConnect:
 		r.gather.sent(sl.Op.sentIn)
 	}
@@ -151,7 +149,7 @@ func (r *Reactor) complete(user uint64, res int32, flags uint32) {
 	case opSend:
 		r.sent(sl, res)
 	case opAccept:
-		r.accepted(sl, res, flags)
+		r.acceptable(sl, res, flags)
 	case opRead:
 		r.fileRead(sl, res)
 	case opConnect:

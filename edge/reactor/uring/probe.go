@@ -42,7 +42,7 @@ var required = []struct {
 	op   uint8
 	name string
 }{
-	{giouring.OpAccept, "ACCEPT"}, {giouring.OpRecv, "RECV"}, {giouring.OpSend, "SEND"},
+	{giouring.OpPollAdd, "POLL_ADD"}, {giouring.OpRecv, "RECV"}, {giouring.OpSend, "SEND"},
 	{giouring.OpSendmsg, "SENDMSG"},
 	{giouring.OpRead, "READ"}, {giouring.OpReadv, "READV"}, {giouring.OpConnect, "CONNECT"},
 	{giouring.OpClose, "CLOSE"}, {giouring.OpAsyncCancel, "ASYNC_CANCEL"},

@@ -3,7 +3,6 @@
 package uring
 
 import (
-	"net/netip"
 	"syscall"
 	"unsafe"
 
@@ -16,8 +15,8 @@ type conn struct {
 	want bool // Receive was asked for, not PauseReceive since
 
 	listener   bool
-	unix       bool // a listener whose peers have no address
-	armed      bool // a multishot receive or accept is with the kernel
+	shared     bool // a listener that other workers accept from, too
+	armed      bool // a multishot receive or poll is with the kernel
 	cancelling bool // its cancellation was asked for
 	starved    bool // waits for buffers in Reactor.starved
 	resuming   bool // waits for its turn in Reactor.resumed
@@ -204,14 +203,3 @@ func (r *Reactor) SetDeadline(s reactor.Sock, at reactor.Instant) {
 
 // Recycle gives back a receive buffer that the Handler kept.
 func (r *Reactor) Recycle(id reactor.BufID) { r.bufs.put(int(id)) }
-
-// peerOf asks for the address of the peer of fd.
-func (r *Reactor) peerOf(fd int) netip.AddrPort {
-	size := uint32(syscall.SizeofSockaddrAny)
-	_, _, errno := syscall.RawSyscall(syscall.SYS_GETPEERNAME, uintptr(fd),
-		uintptr(unsafe.Pointer(&r.sockaddr)), uintptr(unsafe.Pointer(&size)))
-	if errno != 0 {
-		return netip.AddrPort{}
-	}
-	return reactor.AddrPortOf(&r.sockaddr)
-}

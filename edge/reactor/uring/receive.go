@@ -172,6 +172,10 @@ func (r *Reactor) deliverResumed() {
 
 func (r *Reactor) deliverHeld(sl *slot) {
 	c := &sl.Op
+	if c.listener {
+		r.accept(sl)
+		return
+	}
 	for c.want && c.heldHead != noBuffer && sl.State == reactor.SlotOpen {
 		id, n := r.bufs.shift(&c.heldHead, &c.heldTail)
 		r.deliver(sl, id, n)

@@ -1,4 +1,4 @@
-// Package uring is the reactor over io_uring: multishot accept and receive, a
+// Package uring is the reactor over io_uring: multishot poll and receive, a
 // ring of provided buffers, one io_uring_enter per turn.
 //
 // It needs Linux 6.0 and is best from 6.1 on (deferred task work). It links only
