@@ -113,7 +113,7 @@ func (r *Reactor) welcome(l *slot, fd int) {
 		return
 	}
 	var peer netip.AddrPort // invalid, for unix
-	if r.sockaddr.Addr.Family != unix.AF_UNIX {
+	if sl.Op.unix = r.sockaddr.Addr.Family == unix.AF_UNIX; !sl.Op.unix {
 		peer = reactor.AddrPortOf(&r.sockaddr)
 	}
 	r.gather.came()

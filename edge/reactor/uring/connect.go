@@ -31,6 +31,7 @@ func (r *Reactor) Connect(to reactor.Address) (reactor.Sock, error) {
 	}
 	sl.Pending++
 	sl.Op.sentIn = r.gather.turn
+	sl.Op.unix = to.Unix != ""
 	r.gather.atOnce++
 	*r.entry() = sqe{OpCode: giouring.OpConnect, Fd: int32(fd), Addr: uint64(uintptr(unsafe.Pointer(mem))),
 		Off: uint64(n), UserData: userData(sl.Sock, opConnect)}

@@ -101,7 +101,7 @@ func locked(t *testing.T, r *Reactor) {
 }
 
 // turns runs turns until cond holds.
-func turns(t *testing.T, r *Reactor, e *echoes, why string, cond func() bool) {
+func turns(t *testing.T, r *Reactor, e reactor.Handler, why string, cond func() bool) {
 	t.Helper()
 	f := &reactortest.RealFixture{T: t, R: r}
 	if !f.Until(e, cond) {

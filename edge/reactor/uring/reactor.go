@@ -15,6 +15,7 @@ type conn struct {
 	want bool // Receive was asked for, not PauseReceive since
 
 	listener   bool
+	unix       bool // a unix socket: see armReceive
 	shared     bool // a listener that other workers accept from, too
 	armed      bool // a multishot receive or poll is with the kernel
 	cancelling bool // its cancellation was asked for

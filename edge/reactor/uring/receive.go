@@ -44,11 +44,16 @@ func (r *Reactor) PauseReceive(s reactor.Sock) {
 func (c *conn) missed() bool { return c.heldHead != noBuffer || c.ended && !c.reported }
 
 // armReceive starts a receive, unless there is one: a multishot, or while many
-// buffers are held one that takes a single buffer. A multishot takes all that the
+// buffers are held, and on unix sockets, one that takes a single buffer. A multishot takes all that the
 // kernel has for the socket, a megabyte perhaps, before it hears that nobody wants
 // it; with many paused sockets that is more memory than there is. For the same
 // reason there is none while bytes are held back: a peer that sends faster than
 // its bytes are taken would fill the memory with them.
+//
+// On a unix socket a multishot may never tell of the end (seen with Linux 6.18,
+// once in some 10,000 connections): it relies on the kernel to say what is left
+// behind the bytes it took, and there that does not count an end that comes in the
+// same moment.
 func (r *Reactor) armReceive(sl *slot) {
 	c := &sl.Op
 	if c.armed || c.starved || c.missed() || c.ended || !c.want || sl.State != reactor.SlotOpen {
@@ -57,7 +62,7 @@ func (r *Reactor) armReceive(sl *slot) {
 	c.armed = true
 	sl.Pending++
 	var shots uint16 = giouring.RecvMultishot
-	if r.bufs.manyHeld() {
+	if r.bufs.manyHeld() || c.unix {
 		shots = 0
 	}
 	*r.entry() = sqe{OpCode: giouring.OpRecv, Flags: giouring.SqeBufferSelect, Fd: c.fd,

@@ -175,6 +175,16 @@ func TestReceiveOnceWhileManyAreOut(t *testing.T) {
 	}
 }
 
+// TestUnixReceivesOnce: a unix socket is not trusted to a multishot.
+func TestUnixReceivesOnce(t *testing.T) {
+	k := newOffline(t)
+	k.sl.Op.unix = true
+	k.r.Receive(k.sl.Sock)
+	k.want("armed", "recv once", "")
+	k.come("one", 0)
+	k.want("and again", "recv once", "one")
+}
+
 // TestPauseInFlight: what completions already carry is held back and comes in
 // order, before what comes later.
 func TestPauseInFlight(t *testing.T) {
