@@ -23,7 +23,7 @@ import (
 
 // bench is one worker on a simulated reactor, with a site and a plain listener.
 type bench struct {
-	t     *testing.T
+	t     testing.TB
 	sim   *sim.Reactor
 	w     *worker
 	s     *server
@@ -40,7 +40,7 @@ type benchOptions struct {
 	server func(*server) // before the worker is made
 }
 
-func newBench(t *testing.T, o benchOptions) *bench {
+func newBench(t testing.TB, o benchOptions) *bench {
 	t.Helper()
 	b := &bench{t: t, log: new(bytes.Buffer), files: maps.Clone(benchFiles())}
 	cfg := config.New()
@@ -111,7 +111,7 @@ var benchArchive = sync.OnceValue(func() *os.File {
 })
 
 // openBenchSite opens it anew: nothing is kept in memory yet.
-func openBenchSite(t *testing.T) *site.Site {
+func openBenchSite(t testing.TB) *site.Site {
 	t.Helper()
 	s, err := site.Open(fmt.Sprintf("/proc/self/fd/%d", benchArchive().Fd()), site.Options{})
 	if err != nil {
@@ -120,7 +120,7 @@ func openBenchSite(t *testing.T) *site.Site {
 	return s
 }
 
-func openFiles(t *testing.T, files map[string][]byte) *site.Site {
+func openFiles(t testing.TB, files map[string][]byte) *site.Site {
 	t.Helper()
 	dir := t.TempDir()
 	for name, data := range files {
@@ -143,7 +143,7 @@ func openFiles(t *testing.T, files map[string][]byte) *site.Site {
 func get(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: a.example\r\n\r\n" }
 
 // exchanged reads answers to the methods given from all that a peer received.
-func exchanged(t *testing.T, got []byte, methods ...string) []*http.Response {
+func exchanged(t testing.TB, got []byte, methods ...string) []*http.Response {
 	t.Helper()
 	r := bufio.NewReader(bytes.NewReader(got))
 	var all []*http.Response
@@ -165,7 +165,7 @@ func exchanged(t *testing.T, got []byte, methods ...string) []*http.Response {
 	return all
 }
 
-func bodyOf(t *testing.T, resp *http.Response) []byte {
+func bodyOf(t testing.TB, resp *http.Response) []byte {
 	t.Helper()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {

@@ -19,13 +19,13 @@ const appOne, appTwo = "192.0.2.10:80", "192.0.2.11:80"
 
 // newProxyBench is a bench that proxies /api to appOne and, if two is asked for,
 // to appTwo as well.
-func newProxyBench(t *testing.T, o benchOptions, two bool) *bench {
+func newProxyBench(t testing.TB, o benchOptions, two bool) *bench {
 	t.Helper()
 	return newBench(t, proxyOptions(t, o, two))
 }
 
 // proxyOptions are options with the applications added.
-func proxyOptions(t *testing.T, o benchOptions, two bool) benchOptions {
+func proxyOptions(t testing.TB, o benchOptions, two bool) benchOptions {
 	before := o.config
 	o.config = func(c *config.Config) {
 		c.Proxy = []string{"/api=http://" + appOne}
@@ -48,7 +48,7 @@ func proxyOptions(t *testing.T, o benchOptions, two bool) benchOptions {
 }
 
 // request reads one request head off an application's connection.
-func request(t *testing.T, b *bench, app *sim.Peer) string {
+func request(t testing.TB, b *bench, app *sim.Peer) string {
 	t.Helper()
 	b.sim.Idle()
 	got := string(app.Read())

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"strings"
 	"testing"
 
 	"edge/edge/reactor/sim"
@@ -28,7 +29,11 @@ func TestProxiedRequestAllocatesNothing(t *testing.T) {
 		u.release(&u.out) // as if it was sent
 		copy(back, answer)
 		u.received(back, 0)
+		if len(c.out) == 0 {
+			t.Fatal("no answer")
+		}
 		c.release(&c.out)
+		c.unsent = 0
 	})
 	if allocs != 0 {
 		t.Errorf("%v allocations per request", allocs)
@@ -41,6 +46,44 @@ func TestProxiedRequestAllocatesNothing(t *testing.T) {
 	p.Close()
 	conn.Close()
 	b.done()
+}
+
+// BenchmarkProxiedRequest is the way of a small request to an application and of
+// its answer back, without the reactor and without TLS.
+func BenchmarkProxiedRequest(b *testing.B) {
+	bench := newProxyBench(b, benchOptions{sim: sim.Options{Calm: true}}, false)
+	app := bench.sim.Serve(appOne)
+	p := bench.plain.Dial()
+	p.Write(get("/api"))
+	conn := app.Accept("the first request")
+	request(b, bench, conn)
+	conn.Write(okAnswer)
+	bench.sim.Idle()
+	p.Read()
+	c := bench.onlyConn()
+	u := onlyUpstream(bench)
+	raw := []byte("GET /api/174.html HTTP/1.1\r\nHost: localhost:8443\r\n\r\n")
+	answer := []byte("HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Tue, 01 Dec 2026 02:00:00 GMT\r\n" +
+		"Content-Type: text/html\r\nContent-Length: 174\r\nLast-Modified: Mon, 30 Nov 2026 20:00:00 GMT\r\n" +
+		"Connection: keep-alive\r\nETag: \"656a3d2a-ae\"\r\nAccept-Ranges: bytes\r\n\r\n" + strings.Repeat("x", 174))
+	in, back := make([]byte, len(raw)), make([]byte, len(answer))
+	for b.Loop() {
+		copy(in, raw)
+		c.received(in, 0)
+		u.release(&u.out) // as if it was sent
+		copy(back, answer)
+		u.received(back, 0)
+		c.release(&c.out)
+		c.unsent = 0
+	}
+	if c.x != nil || u.c != nil {
+		b.Error("a request is still under way")
+	}
+	c.dirty, u.dirty = false, false
+	bench.w.dirty, bench.w.dirtyUps = bench.w.dirty[:0], bench.w.dirtyUps[:0]
+	p.Close()
+	conn.Close()
+	bench.done()
 }
 
 // TestSlowReadersHoldNoReceiveBuffers: receive buffers are few and serve every
