@@ -41,14 +41,7 @@ func (f *Forwarder) comeBack(h *httpmsg.Header, status int) bool {
 	if !f.options.gather(h) {
 		return false
 	}
-	fields := h.Fields[:0]
-	for _, field := range h.Fields {
-		if f.comesBack(&field, status) {
-			fields = append(fields, field)
-		}
-	}
-	clear(h.Fields[len(fields):])
-	h.Fields = fields
+	h.DelFunc(func(field *httpmsg.Field) bool { return !f.comesBack(field, status) })
 	return true
 }
 

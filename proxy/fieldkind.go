@@ -65,8 +65,14 @@ var fieldRules = []struct {
 // must not reach a gateway interface: CONTENT_LENGTH is there what they say.
 var framingNames = []string{"content-length", "content-type"}
 
-// kindsByStart has the rules by their first letter: most fields leave there.
+// kindsByStart has the rules by their first letter and the lengths of the names
+// they are for: most fields leave there.
 var kindsByStart = makeKinds()
+
+type startRules struct {
+	lengths uint32 // a bit for each; the last one stands for all that are longer, too
+	rules   []fieldRule
+}
 
 type fieldRule struct {
 	name   string
@@ -74,10 +80,18 @@ type fieldRule struct {
 	kind   fieldKind
 }
 
-func makeKinds() (t [256][]fieldRule) {
+// lengthBit is the bit of a length in startRules.lengths.
+func lengthBit(n int) uint32 { return 1 << min(n, 31) }
+
+func makeKinds() (t [256]startRules) {
 	add := func(r fieldRule) {
+		lengths := lengthBit(len(r.name))
+		if r.prefix {
+			lengths = -lengths // and all that are longer
+		}
 		for _, c := range []byte{r.name[0], r.name[0] - 'a' + 'A'} {
-			t[c] = append(t[c], r)
+			t[c].lengths |= lengths
+			t[c].rules = append(t[c].rules, r)
 		}
 	}
 	for _, r := range fieldRules {
@@ -99,8 +113,12 @@ func kindOf(name []byte) fieldKind {
 	if len(name) == 0 {
 		return hopByHop
 	}
-	for i := range kindsByStart[name[0]] {
-		r := &kindsByStart[name[0]][i]
+	start := &kindsByStart[name[0]]
+	if start.lengths&lengthBit(len(name)) == 0 {
+		return endToEnd
+	}
+	for i := range start.rules {
+		r := &start.rules[i]
 		if len(name) != len(r.name) && (!r.prefix || len(name) < len(r.name)) || !looksLike(name[:len(r.name)], r.name) {
 			continue
 		}

@@ -64,14 +64,7 @@ func (f *Forwarder) Request(req *httpmsg.Request, front *Front) error {
 	}
 	req.KeepAlive = true
 	req.Upgrade = req.Upgrade && mayUpgrade(req)
-	fields := req.Header.Fields[:0]
-	for _, field := range req.Header.Fields {
-		if f.goesOn(&field, req, front) {
-			fields = append(fields, field)
-		}
-	}
-	clear(req.Header.Fields[len(fields):])
-	req.Header.Fields = fields
+	req.Header.DelFunc(func(field *httpmsg.Field) bool { return !f.goesOn(field, req, front) })
 	f.setForwarded(req, front)
 	f.setFacts(&req.Header, front)
 	return nil

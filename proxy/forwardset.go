@@ -13,7 +13,7 @@ func (f *Forwarder) setForwarded(req *httpmsg.Request, front *Front) {
 	peer := appendAddr(text[:0], front.Peer)
 	f.forwardedFor = appendList(f.forwardedFor, peer)
 	h.AddBytes("X-Forwarded-For", f.forwardedFor)
-	f.forwardedList = appendElement(f.forwardedList, front, req.Authority)
+	f.forwardedList = appendElement(f.forwardedList, front, peer, req.Authority)
 	h.AddBytes("Forwarded", f.forwardedList)
 	if !f.kept.proto {
 		h.Add("X-Forwarded-Proto", scheme(front.TLS))
@@ -22,7 +22,11 @@ func (f *Forwarder) setForwarded(req *httpmsg.Request, front *Front) {
 		h.AddBytes("X-Forwarded-Host", req.Authority)
 	}
 	if front.Client.IsValid() { // it has no word for "unknown"
-		h.AddBytes("X-Real-IP", appendAddr(text[:0], front.Client))
+		client := peer
+		if front.Client != front.Peer {
+			client = appendAddr(text[:0], front.Client)
+		}
+		h.AddBytes("X-Real-IP", client)
 	}
 	if f.Via != "" {
 		f.via = appendList(f.via, viaProtocol(req))
@@ -60,17 +64,18 @@ func appendAddr(dst []byte, a netip.Addr) []byte {
 	return a.Unmap().WithZone("").AppendTo(dst)
 }
 
-// appendElement appends our element to a Forwarded list (RFC 7239, 4).
-func appendElement(list []byte, front *Front, authority []byte) []byte {
+// appendElement appends our element to a Forwarded list (RFC 7239, 4); peer is what
+// appendAddr made of the peer's address.
+func appendElement(list []byte, front *Front, peer, authority []byte) []byte {
 	if len(list) > 0 {
 		list = append(list, ',', ' ')
 	}
 	list = append(list, "for="...)
-	if a := front.Peer.Unmap(); a.Is6() {
+	if front.Peer.Is6() && !front.Peer.Is4In6() {
 		list = append(list, '"', '[')
-		list = append(appendAddr(list, a), ']', '"')
+		list = append(append(list, peer...), ']', '"')
 	} else {
-		list = appendAddr(list, a)
+		list = append(list, peer...)
 	}
 	if len(authority) > 0 { // a checked authority has nothing to escape
 		list = append(list, ";host=\""...)

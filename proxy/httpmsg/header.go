@@ -67,14 +67,18 @@ func (h *Header) Del(name string) {
 // DelFunc removes the fields that drop says yes to and keeps the order of the
 // rest.
 func (h *Header) DelFunc(drop func(*Field) bool) {
-	kept := h.Fields[:0]
+	kept := 0
 	for i := range h.Fields {
-		if !drop(&h.Fields[i]) {
-			kept = append(kept, h.Fields[i])
+		if drop(&h.Fields[i]) {
+			continue
 		}
+		if kept != i {
+			h.Fields[kept] = h.Fields[i]
+		}
+		kept++
 	}
-	clear(h.Fields[len(kept):])
-	h.Fields = kept
+	clear(h.Fields[kept:])
+	h.Fields = h.Fields[:kept]
 }
 
 // Set removes the fields called name (any case) and adds one in their place, at
