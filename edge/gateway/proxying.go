@@ -57,7 +57,7 @@ func (w *worker) routeOf(req *httpmsg.Request) *upstreams {
 
 // startProxy has an upstream answer x. head is the request's head as received.
 func (c *conn) startProxy(x *exchange, to *upstreams, head []byte) {
-	x.keepHead(head)
+	c.keepHead(x, head)
 	x.proxied = proxied{routes: to, last: !x.req.KeepAlive, continued: x.continued} // the forwarder sets it for the upstream
 	if c.w.compress != nil {
 		c.w.compress.compressRequest(&x.req)

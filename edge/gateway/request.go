@@ -52,16 +52,18 @@ func (c *conn) takeHead(b []byte) int {
 	x.bodyEnd = x.body.Done()
 	c.answer(x, b[:n])
 	if c.x == x && len(x.head) == 0 {
-		x.keepHead(b[:n])
+		c.keepHead(x, b[:n])
 	}
 	return n
 }
 
 // keepHead gives an exchange that outlives the bytes it came in its own copy of
 // the head.
-func (x *exchange) keepHead(head []byte) {
+func (c *conn) keepHead(x *exchange, head []byte) {
 	x.head = append(x.head[:0], head...)
-	x.req.Move(head, x.head)
+	if n, err := c.parser.ParseRequest(x.head, &x.req); err != nil || n != len(head) {
+		panic("BUG: a head parsed once is parsed otherwise the second time")
+	}
 }
 
 // begin makes x the connection's exchange.

@@ -4,8 +4,6 @@
 // no socket.
 package httpmsg
 
-import "unsafe"
-
 // BodyKind says how the end of a body is known (RFC 9112, 6.3).
 type BodyKind uint8
 
@@ -43,30 +41,6 @@ func (r *Request) Reset() {
 	h := r.Header
 	h.Reset()
 	*r = Request{Header: h}
-}
-
-// Move has r borrow from to what it borrowed from from: to begins with the same bytes.
-func (r *Request) Move(from, to []byte) {
-	if unsafe.SliceData(from) == unsafe.SliceData(to) {
-		return
-	}
-	r.Method, r.Target = moved(r.Method, from, to), moved(r.Target, from, to)
-	r.Scheme, r.Authority = moved(r.Scheme, from, to), moved(r.Authority, from, to)
-	r.Path, r.Query = moved(r.Path, from, to), moved(r.Query, from, to)
-	for i := range r.Header.Fields {
-		f := &r.Header.Fields[i]
-		f.Name, f.Value = moved(f.Name, from, to), moved(f.Value, from, to)
-	}
-}
-
-// moved is the part of to that b is of from; b itself if it is no part of it.
-func moved(b, from, to []byte) []byte {
-	at := uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(unsafe.Pointer(unsafe.SliceData(from)))
-	if at >= uintptr(len(from)) { // also of what lies before it
-		return b
-	}
-	end := int(at) + len(b)
-	return to[at:end:end]
 }
 
 // Response is one response head and a description of its body.
