@@ -84,6 +84,8 @@ type Config struct {
 
 	Workers int // reactors, each on its own thread
 
+	GatherTime time.Duration // the most that a worker's turns lie apart under load; 0: each packet wakes it
+
 	ReloadOnChange bool   // reload when files change, not only at SIGHUP
 	AccessLog      string // file, "-" for standard output, "off"
 	ErrorLog       string // file; empty: standard error
@@ -144,6 +146,7 @@ func New() *Config {
 		Workers:  runtime.GOMAXPROCS(0),
 
 		Reactor:    ReactorAuto,
+		GatherTime: time.Millisecond,
 		ClientAuth: ClientAuthNone,
 
 		Balance: BalanceRoundRobin,
@@ -176,6 +179,9 @@ func (c *Config) DevDir() string { return filepath.Join(c.StateDir, "dev") }
 // thousand rings are made.
 const workersMax = 1024
 
+// gatherTimeMax is where clients would notice, and more would save nothing.
+const gatherTimeMax = 10 * time.Millisecond
+
 // Check reports the first thing that cannot work, in one line that says what to
 // do about it.
 func (c *Config) Check() error {
@@ -207,6 +213,9 @@ func (c *Config) Check() error {
 	}
 	if c.Workers < 1 || c.Workers > workersMax {
 		return fmt.Errorf("--workers %d: give a number from 1 to %d", c.Workers, workersMax)
+	}
+	if c.GatherTime > gatherTimeMax {
+		return fmt.Errorf("--gather-time %s: give a time up to %s", c.GatherTime, gatherTimeMax)
 	}
 	if n := c.Limits.ProxyConnections; n > 0 && n < c.Workers {
 		return fmt.Errorf("--proxy-max-connections %d: each of %d workers needs one: raise it, or give fewer --workers", n, c.Workers)

@@ -114,6 +114,7 @@ func (c *Config) processFlags() *pflag.FlagSet {
 	fs := newSet("process")
 	fs.Var((*countValue)(&c.Workers), "workers", "reactors, one thread each (default: one for each CPU)")
 	fs.Var(&wordValue{&c.Reactor, "auto|io_uring|epoll"}, "reactor", "what waits for sockets; auto is epoll where io_uring is refused")
+	fs.Var((*timeValue)(&c.GatherTime), "gather-time", "under load, wake so seldom at the most, for all that came meanwhile; 0: for each packet")
 	fs.Lookup("workers").DefValue = "0" // the machine's number is no default to print
 	return fs
 }

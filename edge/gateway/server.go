@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"edge/bpfvm"
 	"edge/certstore"
@@ -253,6 +254,14 @@ func gather(from <-chan error, n int) (first error) {
 	return first
 }
 
+// gatherTime is reactor.Options.GatherTime for a time that is none at 0.
+func gatherTime(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}
+
 // work is one worker's thread.
 func (s *server) work(o Options, i int, places []*place, started chan<- error, ready *sync.WaitGroup) error {
 	pool, recv := dealBuffers(s.cfg.Limits.BufferBytes)
@@ -261,6 +270,7 @@ func (s *server) work(o Options, i int, places []*place, started chan<- error, r
 		BufferBytes: pool,
 		RecvBytes:   recvBytes,
 		RecvBuffers: recv,
+		GatherTime:  gatherTime(s.cfg.GatherTime),
 		Log:         func(line string) { s.log.Printf("worker %d: %s", i, line) },
 	})
 	if err != nil {

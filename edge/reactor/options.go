@@ -2,7 +2,10 @@
 
 package reactor
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Options are the sizes of one reactor. Zero fields take their defaults.
 type Options struct {
@@ -34,6 +37,11 @@ type Options struct {
 	// least Entries (io_uring alone). What does not fit waits in the kernel.
 	Completions int
 
+	// GatherTime is the most that turns lie apart so that what comes meanwhile shares
+	// one wake, under load and where the kernel can wait so (io_uring, Linux 6.12).
+	// Negative: every completion has its own.
+	GatherTime time.Duration
+
 	// Log is told, in one line of words, what was made smaller than asked.
 	Log func(line string)
 }
@@ -47,6 +55,7 @@ const (
 	recvLentDefault    = 256
 	entriesDefault     = 256
 	completionsDefault = 4096
+	gatherTimeDefault  = time.Millisecond // little next to the way through a network
 )
 
 // recvLentMax: a larger ring is more than the library can address (it multiplies
@@ -70,6 +79,9 @@ func (o Options) WithDefaults() (Options, error) {
 	fill(&o.RecvLent, min(recvLentDefault, floorPower(o.RecvBuffers)))
 	fill(&o.Entries, entriesDefault)
 	fill(&o.Completions, max(completionsDefault, o.Entries))
+	if o.GatherTime == 0 {
+		o.GatherTime = gatherTimeDefault
+	}
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}

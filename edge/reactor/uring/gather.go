@@ -14,7 +14,8 @@ import (
 //
 //   - it is a third of what peers take to answer, on the average: conversations are
 //     slowed by no more than a part of what they take anyway, and one connection
-//     that asks and is answered in turn is not slowed at all,
+//     that asks and is answered in turn is not slowed at all. It is half where so
+//     many completions come that the peers, too, have others to attend to meanwhile,
 //   - it is worth while: at the rate of late, at least three completions come in it,
 //   - a worker that was busy for as long has gathered enough by working.
 //
@@ -26,6 +27,7 @@ import (
 // they share them: 18 and 13 µs of CPU for a small answer relayed, 205 and 113 for
 // a connection relayed. With 20 connections or fewer nothing is lost in throughput.
 type gatherer struct {
+	most  time.Duration // the most that turns lie apart; 0: nothing is gathered
 	peers time.Duration // what peers take to answer, on the average of late
 
 	events int           // completions from outside of late,
@@ -38,19 +40,15 @@ type gatherer struct {
 }
 
 const (
-	// gatherTimeMax is the most that turns lie apart: little next to the way through
-	// a network. Below gatherTimeMin a wake is hardly put off.
-	gatherTimeMin = 100 * time.Microsecond
-	gatherTimeMax = time.Millisecond
+	gatherTimeMin = 100 * time.Microsecond // less hardly puts a wake off
 
-	gatherMax = 64 // completions: enough to share a wake
-	gatherFew = 3
+	gatherMax  = 128 // completions: enough to share a wake
+	gatherFew  = 3
+	gatherMany = 16
 
-	// peersMax is all that an answer counts for: a client that reads for a minute
-	// says nothing of those that do not.
-	peersMax   = peersShare * gatherTimeMax
 	peersOf    = 64 // answers that make the average, or about
-	peersShare = 3
+	shareOfFew = 3  // the part of it that is waited, as a divisor,
+	shareOfAll = 2  // and where many completions come
 
 	lateTime = 4 * time.Millisecond // of late: half of it is forgotten each time
 )
@@ -58,9 +56,15 @@ const (
 // next is for how many completions the next wait goes on, and for how long at
 // most, after a turn that took so much time. One: it ends with the first.
 func (g *gatherer) next(took time.Duration) (completions int, atMost time.Duration) {
-	apart := g.peers / peersShare
+	apart := min(g.peers/shareOfFew, g.most)
+	if time.Duration(g.events)*apart < gatherFew*g.span {
+		return 1, 0
+	}
+	if time.Duration(g.events)*apart >= gatherMany*g.span {
+		apart = min(g.peers/shareOfAll, g.most)
+	}
 	left := apart - took
-	if left < gatherTimeMin || time.Duration(g.events)*apart < gatherFew*g.span {
+	if left < gatherTimeMin {
 		return 1, 0
 	}
 	return g.atOnce + gatherMax, left
@@ -88,9 +92,10 @@ func (g *gatherer) sent(turn uint32) {
 	}
 }
 
-// answered learns from a peer that took so long to answer.
+// answered learns from a peer that took so long to answer. It counts for no more
+// than decides: a client that reads for a minute says nothing of those that do not.
 func (g *gatherer) answered(took time.Duration) {
-	g.peers += (min(took, peersMax) - g.peers) / peersOf
+	g.peers += (min(took, g.most*shareOfFew) - g.peers) / peersOf
 }
 
 // reaped takes account of the turn's completions, all of which were counted.

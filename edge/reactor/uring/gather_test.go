@@ -7,6 +7,13 @@ import (
 	"edge/edge/reactor"
 )
 
+// gatherTimeTest is the most that turns lie apart here, and peersTest all that an
+// answer counts for.
+const (
+	gatherTimeTest = time.Millisecond
+	peersTest      = shareOfFew * gatherTimeTest
+)
+
 // load is a worker's day: turns that take no time, of completions that come at
 // some interval, from peers that take so long to answer.
 type load struct {
@@ -21,6 +28,7 @@ type load struct {
 func (l *load) play(long, every, took time.Duration) (gathered, turns int, late time.Duration) {
 	if l.now == 0 {
 		l.now = reactor.Instant(time.Second)
+		l.g.most = gatherTimeTest
 	}
 	end := l.now.Add(long)
 	due := l.now.Add(every)
@@ -70,26 +78,40 @@ func TestGatherMuch(t *testing.T) {
 	var l load
 	l.play(20*time.Millisecond, 20*time.Microsecond, 10*time.Millisecond)
 	n, turns, late := l.play(time.Second, 20*time.Microsecond, 10*time.Millisecond)
-	if most := int(time.Second/gatherTimeMax) + 1; n < turns-1 || turns > most {
+	if most := int(time.Second/gatherTimeTest) + 1; n < turns-1 || turns > most {
 		t.Errorf("%d turns, %d gathered; want all, and at most %d", turns, n, most)
 	}
-	if late > gatherTimeMax {
+	if late > gatherTimeTest {
 		t.Errorf("a completion was handed over %v late", late)
 	}
 }
 
 // TestGatherShareOfWhatPeersTake: what is put off is at most a third of the time
-// that peers take.
+// that peers take, and half of it where many completions come.
 func TestGatherShareOfWhatPeersTake(t *testing.T) {
 	const took = 600 * time.Microsecond
-	var l load
-	l.play(20*time.Millisecond, 10*time.Microsecond, took)
-	n, turns, late := l.play(time.Second, 10*time.Microsecond, took)
-	if n < turns/2 {
-		t.Errorf("%d of %d waits gathered", n, turns)
+	for _, c := range []struct{ every, least, most time.Duration }{
+		{50 * time.Microsecond, took / 4, took / 3}, // four come in a third
+		{20 * time.Microsecond, took / 4, took / 3}, // ten
+		{10 * time.Microsecond, took / 3, took / 2}, // twenty
+	} {
+		var l load
+		l.play(20*time.Millisecond, c.every, took)
+		n, turns, late := l.play(time.Second, c.every, took)
+		if n < turns/2 {
+			t.Errorf("one each %v: %d of %d waits gathered", c.every, n, turns)
+		}
+		if late < c.least || late > c.most {
+			t.Errorf("one each %v: a completion was handed over %v late, want %v to %v", c.every, late, c.least, c.most)
+		}
 	}
-	if most := took / 3; late > most {
-		t.Errorf("a completion was handed over %v late, want at most %v", late, most)
+}
+
+// TestGatherNever: nothing is put off where that is not wanted.
+func TestGatherNever(t *testing.T) {
+	l := load{now: reactor.Instant(time.Second)}
+	if n, turns, late := l.play(time.Second, 10*time.Microsecond, 10*time.Millisecond); n != 0 || late != 0 {
+		t.Errorf("%d of %d waits went on for more; %v late", n, turns, late)
 	}
 }
 
@@ -105,36 +127,36 @@ func TestGatherStopsWithTheLoad(t *testing.T) {
 // TestGatherLearnsPeers: the average follows a change within few hundred answers,
 // and those that take very long do not count for more.
 func TestGatherLearnsPeers(t *testing.T) {
-	var g gatherer
+	g := gatherer{most: gatherTimeTest}
 	learn := func(n int, took ...time.Duration) time.Duration {
 		for i := range n {
 			g.answered(took[i%len(took)])
 		}
 		return g.peers
 	}
-	if got := learn(1000, time.Minute); got > peersMax || got < peersMax*9/10 {
-		t.Errorf("average after answers of a minute: %v, want about %v", got, peersMax)
+	if got := learn(1000, time.Minute); got > peersTest || got < peersTest*9/10 {
+		t.Errorf("average after answers of a minute: %v, want about %v", got, peersTest)
 	}
 	if got := learn(300, 20*time.Microsecond); got > 50*time.Microsecond {
 		t.Errorf("average after answers of 20 µs: %v", got)
 	}
-	if got := learn(1000, time.Minute, 100*time.Microsecond); got < peersMax*4/10 || got > peersMax*6/10 {
-		t.Errorf("average of a minute and 100 µs in turn: %v, want about half of %v", got, peersMax)
+	if got := learn(1000, time.Minute, 100*time.Microsecond); got < peersTest*4/10 || got > peersTest*6/10 {
+		t.Errorf("average of a minute and 100 µs in turn: %v, want about half of %v", got, peersTest)
 	}
 }
 
 // TestGatherBusy: a worker that was busy as long as turns are to lie apart does
 // not wait for more.
 func TestGatherBusy(t *testing.T) {
-	g := gatherer{peers: peersMax, events: 1000, span: lateTime}
+	g := gatherer{most: gatherTimeTest, peers: peersTest, events: 1000, span: lateTime}
 	g.atOnce = 7
 	for _, c := range []struct {
 		took, atMost time.Duration
 		completions  int
 	}{
-		{0, gatherTimeMax, 7 + gatherMax},
-		{gatherTimeMax - gatherTimeMin, gatherTimeMin, 7 + gatherMax},
-		{gatherTimeMax - gatherTimeMin/2, 0, 1},
+		{0, gatherTimeTest, 7 + gatherMax},
+		{gatherTimeTest - gatherTimeMin, gatherTimeMin, 7 + gatherMax},
+		{gatherTimeTest - gatherTimeMin/2, 0, 1},
 		{time.Second, 0, 1},
 	} {
 		if n, d := g.next(c.took); n != c.completions || d != c.atMost {

@@ -86,6 +86,7 @@ func New(o reactor.Options) (*Reactor, error) {
 		slots: reactor.NewSlots[conn](o.SocketsMax),
 		Core:  reactor.NewCore(),
 	}
+	r.gather.most = max(o.GatherTime, 0)
 	if r.ring, err = setupSmaller(o, setup); err != nil {
 		return nil, err
 	}
