@@ -170,7 +170,13 @@ func mayUpgrade(req *httpmsg.Request) bool {
 	if req.Body == httpmsg.BodyChunked || req.ContentLength > 0 {
 		return false
 	}
-	return isTunnelled(req.Header.Get("upgrade"))
+	fields := 0
+	for i := range req.Header.Fields {
+		if httpmsg.EqualFold(req.Header.Fields[i].Name, "upgrade") {
+			fields++
+		}
+	}
+	return fields == 1 && isTunnelled(req.Header.Get("upgrade"))
 }
 
 // isTunnelled says that value is one protocol, and not one in which other

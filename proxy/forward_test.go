@@ -222,6 +222,7 @@ func TestUpgradeGoesOn(t *testing.T) {
 		{"GET /", "websocket, h2c", nil, false},
 		{"GET /", "h2c,websocket", nil, false},
 		{"GET /", "", nil, false},
+		{"GET /", "websocket", []string{"Upgrade: h2c"}, false},
 		{"POST /", "websocket", []string{"Content-Length: 1"}, false},
 		{"POST /", "websocket", []string{"Transfer-Encoding: chunked"}, false},
 		{"POST /", "websocket", []string{"Content-Length: 0"}, true},

@@ -24,8 +24,8 @@ func newServe(env Env) *cobra.Command {
 		Use:   "serve [SITE.tar | DIR]",
 		Short: "Serve a site over TLS 1.3",
 		Long: `serve answers on --listen with the site in SITE.tar, or with the files of DIR
-as they are when it starts. Without a site it answers with a page that says what
-to do next.
+as they are when it starts. Without a site and without --proxy it answers with a
+page that says what to do next.
 
 Once it is ready it prints one line for each address on standard output:
 

@@ -55,9 +55,16 @@ func (w *worker) routeOf(req *httpmsg.Request) *upstreams {
 	return nil
 }
 
+// errClimbs: behind a base path an application would find it elsewhere.
+var errClimbs = &httpmsg.Error{Status: 400, Reason: "path leads above /", Section: "RFC 3986, 5.2.4"}
+
 // startProxy has an upstream answer x. head is the request's head as received.
 func (c *conn) startProxy(x *exchange, to *upstreams, head []byte) {
 	c.keepHead(x, head)
+	if to.based && proxy.Climbs(x.req.Path) {
+		c.refuse(x, errClimbs)
+		return
+	}
 	x.proxied = proxied{routes: to, last: !x.req.KeepAlive, continued: x.continued} // the forwarder sets it for the upstream
 	if c.w.compress != nil {
 		c.w.compress.compressRequest(&x.req)

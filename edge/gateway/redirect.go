@@ -3,6 +3,7 @@ package gateway
 import (
 	"strconv"
 
+	"edge/edge/site"
 	"edge/proxy/httpmsg"
 )
 
@@ -36,7 +37,30 @@ var redirectPage = httpmsg.AppendErrorPage(nil, 308, "")
 
 var locationName = []byte("Location")
 
-// welcome answers when there is no site.
+// serveNothing answers when there is no site. Beside applications nothing is missing:
+// what is for none of them is not found, or malformed.
+func (w *worker) serveNothing(req *httpmsg.Request, resp *httpmsg.Response) {
+	switch {
+	case len(w.routes) == 0:
+		welcome(resp)
+	case string(req.Path) == "*": // OPTIONS, about the server as a whole
+		resp.Reset(204)
+		resp.NoBody = true
+	case w.malformed(req.Path):
+		errorPage(resp, 400)
+	default:
+		errorPage(resp, 404)
+	}
+}
+
+// malformed says that path is none that CleanPath takes.
+func (w *worker) malformed(path []byte) bool {
+	clean, err := site.CleanPath(w.scratch[:0], path)
+	w.scratch = clean[:0]
+	return err != nil
+}
+
+// welcome says what to do next.
 func welcome(resp *httpmsg.Response) {
 	page(resp, 200, welcomePage)
 }

@@ -143,7 +143,7 @@ func (c *conn) content(x *exchange, head []byte) {
 func (c *conn) serve(x *exchange) {
 	switch {
 	case x.gen.site == nil:
-		welcome(&x.resp)
+		c.w.serveNothing(&x.req, &x.resp)
 	default:
 		x.gen.site.Serve(&x.req, &x.resp)
 	}

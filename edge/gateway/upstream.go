@@ -114,7 +114,7 @@ func (u *upstream) wait() {
 func (u *upstream) sendRequest() {
 	x, c := u.x, u.c
 	host := ""
-	if u.w.server.cfg.RewriteHost {
+	if u.w.server.cfg.RewriteHost || len(x.req.Authority) == 0 { // HTTP/1.0 may name none, HTTP/1.1 must
 		host = u.pool.target.Authority()
 	}
 	size, header := requestHeadBytes(x), u.headerVersion()
