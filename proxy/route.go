@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -45,16 +46,23 @@ func parseRoute(value string) (path string, t Target, err error) {
 	path = "/"
 	if strings.HasPrefix(value, "/") {
 		p, rest, ok := strings.Cut(value, "=")
-		if !ok || strings.ContainsAny(p, "?#") {
+		path = strings.TrimRight(p, "/")
+		if !ok || !isRoutePath(path) {
 			return "", t, fmt.Errorf("proxy %q: %w", value, ErrRoutePath)
 		}
-		path, value = strings.TrimRight(p, "/"), rest
+		value = rest
 		if path == "" {
 			path = "/"
 		}
 	}
 	t, err = ParseTarget(value)
 	return path, t, err
+}
+
+// isRoutePath says that a path that Match is given can be below p.
+func isRoutePath(p string) bool {
+	decoded, err := url.PathUnescape(p)
+	return (err != nil || decoded == p) && !strings.ContainsAny(p, "?#\x00") && !strings.Contains(p, "//") && !hasDots(p)
 }
 
 // Match is the index of the route for path, -1 if there is none. path is the

@@ -46,10 +46,10 @@ var (
 	ErrTargetScheme = errors.New("want http://, https:// or unix:")
 	ErrTargetHost   = errors.New("no valid host")
 	ErrTargetPort   = errors.New("no valid port")
-	ErrTargetBase   = errors.New("base path with a query, a fragment or bytes that must be escaped")
+	ErrTargetBase   = errors.New("base path with a query, a fragment, dot segments or bytes that must be escaped")
 	ErrTargetUser   = errors.New("user names are not sent to upstreams")
 	ErrTargetUnix   = errors.New("path of the socket is empty, not absolute or longer than 107 bytes")
-	ErrRoutePath    = errors.New("path of a route must begin with / and hold no query")
+	ErrRoutePath    = errors.New("path of a route must begin with / and be as it is looked for: decoded, without a query, //, . or ..")
 )
 
 // ParseTarget reads one target.
@@ -75,11 +75,18 @@ func parseTarget(s string) (t Target, err error) {
 	if rest, ok := strings.CutPrefix(s, "unix:"); ok {
 		return t, t.parseUnix(rest)
 	}
+	scheme, _, _ := strings.Cut(s, "://")
+	if !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
+		return t, ErrTargetScheme
+	}
 	u, err := url.Parse(s)
+	var fault *url.Error // which names s again
 	switch {
+	case errors.As(err, &fault):
+		return t, fault.Err
 	case err != nil:
 		return t, err
-	case u.Scheme != "http" && u.Scheme != "https" || u.Opaque != "":
+	case u.Opaque != "":
 		return t, ErrTargetScheme
 	case u.User != nil:
 		return t, ErrTargetUser
@@ -164,8 +171,22 @@ func (t *Target) setBase(base string) error {
 			return ErrTargetBase
 		}
 	}
+	plain, err := url.PathUnescape(base)
+	if err != nil || hasDots(plain) {
+		return ErrTargetBase
+	}
 	t.Base = strings.TrimRight(base, "/")
 	return nil
+}
+
+// hasDots says that path has a segment "." or "..".
+func hasDots(path string) bool {
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "." || segment == ".." {
+			return true
+		}
+	}
+	return false
 }
 
 // Authority is host[:port] as it is written in Host, "localhost" for a unix

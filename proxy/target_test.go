@@ -76,6 +76,12 @@ func TestParseTargetRefuses(t *testing.T) {
 		"unix:run/app.sock":                  ErrTargetUnix,
 		"unix:/a\x00b":                       ErrTargetUnix,
 		"unix:/" + strings.Repeat("a", 107):  ErrTargetUnix,
+		"127.0.0.1:9000":                     ErrTargetScheme,
+		"localhost:9000":                     ErrTargetScheme,
+		"api=http://a.example":               ErrTargetScheme,
+		"http://a.example/b/../c":            ErrTargetBase,
+		"http://a.example/%2e%2E":            ErrTargetBase,
+		"unix:/a:/./b":                       ErrTargetBase,
 		"unix:/run/app.sock:base":            ErrTargetBase,
 		"unix:/run/app.sock:/a b":            ErrTargetBase,
 		"unix:/run/app.sock:/base?q":         ErrTargetBase,
@@ -157,7 +163,8 @@ func TestRoutes(t *testing.T) {
 }
 
 func TestRoutesRefuse(t *testing.T) {
-	for _, value := range []string{"/api", "/api?x=http://a", "/api#=http://a", "/api=a", "api=http://a", ""} {
+	for _, value := range []string{"/api", "/api?x=http://a", "/api#=http://a", "/api=a", "api=http://a", "",
+		"/a%20b=http://a", "/a//b=http://a", "/a/../b=http://a", "/a/.=http://a", "/./=http://a", "//x=http://a"} {
 		if routes, err := ParseRoutes([]string{value}); err == nil {
 			t.Errorf("%q: %+v", value, routes)
 		}

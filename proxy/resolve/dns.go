@@ -22,7 +22,7 @@ const hostsTTL = 10 * time.Second
 // servers of resolv.conf. The paths are those of the two files.
 func System(hosts, resolvConf string) LookUp {
 	return func(ctx context.Context, name string) ([]netip.Addr, time.Duration, error) {
-		if addrs := fromHosts(hosts, name); len(addrs) > 0 {
+		if addrs := fromHosts(hosts, strings.TrimSuffix(name, ".")); len(addrs) > 0 {
 			return addrs, hostsTTL, nil
 		}
 		conf, err := dns.ClientConfigFromFile(resolvConf)
@@ -60,16 +60,37 @@ func fromHosts(path, name string) (addrs []netip.Addr) {
 	return addrs
 }
 
-// fromServers asks for A and AAAA. IPv4 addresses stand first: a machine without
-// IPv6 is still more common than one without IPv4.
-func fromServers(ctx context.Context, conf *dns.ClientConfig, name string) ([]netip.Addr, time.Duration, error) {
+// fromServers asks for the names that name may be short for, by the search list and
+// ndots of resolv.conf, until one has an address. One that ends with a dot is not
+// short for any other.
+func fromServers(ctx context.Context, conf *dns.ClientConfig, name string) (addrs []netip.Addr, ttl time.Duration, err error) {
+	err = ErrNotFound
+	for _, full := range conf.NameList(name) {
+		found, life, e := askBoth(ctx, conf, full)
+		switch {
+		case e == nil && len(found) > 0:
+			return found, life, nil
+		case ctx.Err() != nil:
+			return nil, 0, ctx.Err()
+		case e != nil && err == ErrNotFound:
+			err = e // of the first that may well exist
+		}
+	}
+	return nil, 0, err
+}
+
+// askBoth asks for A and AAAA of a whole name. IPv4 addresses stand first: a machine
+// without IPv6 is still more common than one without IPv4.
+func askBoth(ctx context.Context, conf *dns.ClientConfig, name string) ([]netip.Addr, time.Duration, error) {
 	var addrs []netip.Addr
 	var errs []error
 	ttl := ttlMost
 	for _, kind := range []uint16{dns.TypeA, dns.TypeAAAA} {
 		found, life, err := ask(ctx, conf, name, kind)
 		if err != nil {
-			errs = append(errs, err)
+			if err != ErrNotFound {
+				errs = append(errs, err)
+			}
 			continue
 		}
 		if len(found) > 0 {

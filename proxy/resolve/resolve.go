@@ -61,10 +61,10 @@ type answer struct {
 	err   error
 }
 
-// Name starts to keep host known; the same host gives the same Name. An IP
-// address is known at once and for ever.
+// Name starts to keep host known; the same host gives the same Name. A dot at its
+// end says that it is whole (resolv.conf(5): search). An IP address is known at once and for ever.
 func (r *Resolver) Name(host string) *Name {
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	host = strings.ToLower(host)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n := r.names[host]; n != nil {
@@ -72,7 +72,7 @@ func (r *Resolver) Name(host string) *Name {
 	}
 	n := &Name{host: host, first: make(chan struct{})}
 	r.names[host] = n
-	if a, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+	if a, err := netip.ParseAddr(strings.Trim(strings.TrimSuffix(host, "."), "[]")); err == nil {
 		n.state.Store(&answer{addrs: []netip.Addr{a}})
 		close(n.first)
 		return n

@@ -80,7 +80,7 @@ func addrs(t *testing.T, n *Name) string {
 // Field case P07: one look-up for each TTL, and what is kept when there is no answer.
 func TestLastGoodAnswerStays(t *testing.T) {
 	s := newScripted(t)
-	n := s.r.Name("App.Example.")
+	n := s.r.Name("App.Example")
 	if s.r.Name("app.example") != n {
 		t.Fatal("one name, two Names")
 	}
@@ -186,5 +186,47 @@ func TestNameServer(t *testing.T) {
 	}
 	if _, _, err := fromServers(t.Context(), conf, "broken.example"); err == nil || errors.Is(err, ErrNotFound) {
 		t.Errorf("broken: %v", err)
+	}
+}
+
+// Short names are completed as the machine's own resolver does it (resolv.conf(5)).
+func TestSearchList(t *testing.T) {
+	var asked []string
+	conf := server(t, func(w dns.ResponseWriter, q *dns.Msg) {
+		m := new(dns.Msg)
+		m.SetReply(q)
+		name, kind := q.Question[0].Name, q.Question[0].Qtype
+		switch {
+		case kind == dns.TypeAAAA: // no data
+		case name == "app.b.example.", name == "app.x.example.":
+			asked = append(asked, name)
+			m.Answer = append(m.Answer, &dns.A{Hdr: dns.RR_Header{Name: name, Rrtype: kind, Class: dns.ClassINET, Ttl: 9}, A: net.IPv4(192, 0, 2, 1)})
+		case name == "broken.a.example.":
+			m.Rcode = dns.RcodeServerFailure
+		default:
+			asked = append(asked, name)
+			m.Rcode = dns.RcodeNameError
+		}
+		w.WriteMsg(m)
+	})
+	conf.Search, conf.Ndots = []string{"a.example", "b.example"}, 1
+	for _, c := range []struct {
+		name  string
+		asked []string
+		found bool
+	}{
+		{"app", []string{"app.a.example.", "app.b.example."}, true},
+		{"app.x.example", []string{"app.x.example."}, true},
+		{"app.", []string{"app."}, false},
+		{"none", []string{"none.a.example.", "none.b.example.", "none."}, false},
+	} {
+		asked = nil
+		addrs, _, err := fromServers(t.Context(), conf, c.name)
+		if found := len(addrs) > 0; found != c.found || !found && err != ErrNotFound || !slices.Equal(asked, c.asked) {
+			t.Errorf("%s: asked for %q, got %v, %v", c.name, asked, addrs, err)
+		}
+	}
+	if _, _, err := fromServers(t.Context(), conf, "broken"); err == nil || err == ErrNotFound {
+		t.Errorf("a server that fails: %v", err)
 	}
 }
