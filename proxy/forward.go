@@ -16,7 +16,7 @@ type Front struct {
 	Trusted bool       // by Trust.Has(Peer)
 	TLS     bool       // the client came over TLS
 
-	JA4, JA4Outer []byte // of the hello that is served, and of the outer one if ECH was accepted
+	JA4, JA4Inner []byte // of the hello that the network saw, and of the inner one if ECH was accepted
 	ECH           []byte // what became of ECH
 	ClientCert    []byte // Client-Cert (RFC 9440, 2.2) of a certificate that was verified
 	ClientSubject []byte // its subject, and

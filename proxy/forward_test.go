@@ -113,7 +113,7 @@ func TestFieldsThatEndHere(t *testing.T) {
 		{"look-alikes", []string{"X_Forwarded_For: 1", "X-Forwarded_For: 1", "X.Forwarded.For: 1", "x_real_ip: 1", "X_JA4: 1", "X_Ech: 1",
 			"X-JA4_Outer: 1", "Client_Cert: 1", "X_Request_Id: 1", "Content_Length: 1", "Content_Type: 1", "Transfer_Encoding: x",
 			"Proxy_Connection: 1", "X_Forwarded_Anything: 1", "A_B: kept"}, []string{"A_B: kept"}},
-		{"ours", []string{"X-JA4: 1", "X-JA4-Outer: 1", "X-JA4H: 1", "X-ECH: 1", "X-ECH-Anything: 1", "Client-Cert: 1", "Client-Cert-Chain: 1",
+		{"ours", []string{"X-JA4: 1", "X-JA4-Inner: 1", "X-JA4H: 1", "X-ECH: 1", "X-ECH-Anything: 1", "Client-Cert: 1", "Client-Cert-Chain: 1",
 			"X-Client-Cert-Subject: 1", "X-Request-ID: 1"}, nil},
 		{"neighbours of ours", []string{"X-Forwarde: 1", "Forwardeds: 1", "X-JA: 1", "X-Real-IPs: 1", "Content-Type: a/b", "Client: 1", "Via: 1.1 x"},
 			[]string{"X-Forwarde: 1", "Forwardeds: 1", "X-JA: 1", "X-Real-IPs: 1", "Content-Type: a/b", "Client: 1", "Via: 1.1 x"}},
@@ -154,10 +154,10 @@ func TestTooManyOptions(t *testing.T) {
 
 func TestFacts(t *testing.T) {
 	front := *foreigner
-	front.JA4, front.JA4Outer, front.ECH = []byte("t13d"), []byte("t13o"), []byte("accepted")
+	front.JA4, front.JA4Inner, front.ECH = []byte("t13d"), []byte("t13i"), []byte("accepted")
 	front.ClientCert, front.ClientSubject, front.ClientDigest = []byte(":AAAA:"), []byte("CN=a"), []byte("00ff")
 	front.RequestID = []byte("fresh")
-	want := []string{"X-JA4: t13d", "X-JA4-Outer: t13o", "X-ECH: accepted", "Client-Cert: :AAAA:",
+	want := []string{"X-JA4: t13d", "X-JA4-Inner: t13i", "X-ECH: accepted", "Client-Cert: :AAAA:",
 		"X-Client-Cert-Subject: CN=a", "X-Client-Cert-SHA256: 00ff", "X-Request-ID: fresh"}
 	req := parse(t, "GET /", "X-Request-ID: theirs", "X-JA4: theirs")
 	if err := new(Forwarder).Request(req, &front); err != nil {

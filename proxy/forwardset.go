@@ -92,7 +92,7 @@ func (f *Forwarder) setFacts(h *httpmsg.Header, front *Front) {
 		value []byte
 	}{
 		{"X-JA4", front.JA4},
-		{"X-JA4-Outer", front.JA4Outer},
+		{"X-JA4-Inner", front.JA4Inner},
 		{"X-ECH", front.ECH},
 		{"Client-Cert", front.ClientCert},
 		{"X-Client-Cert-Subject", front.ClientSubject},

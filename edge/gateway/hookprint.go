@@ -1,10 +1,13 @@
 package gateway
 
-import "edge/ja4"
+import (
+	"edge/ja4"
+	"edge/proxy"
+)
 
 // prints are the JA4 fingerprints of a client. The plain one is of the hello that
 // the network saw, as everybody else computes it; with ECH the inner hello has one
-// of its own. The access log and programs are given the same ones. Of two hellos,
+// of its own. The access log, programs and applications are given the same ones. Of two hellos,
 // with a HelloRetryRequest between, it is the first that counts.
 type prints struct {
 	known bool
@@ -15,7 +18,7 @@ type prints struct {
 // takePrints computes the fingerprints when the hello is there, if anybody will
 // ask for them.
 func (c *conn) takePrints() {
-	if c.w.access.to == nil && (c.gen.programs == nil || !c.gen.programs.wantsJA4) {
+	if c.w.access.to == nil && len(c.w.routes) == 0 && (c.gen.programs == nil || !c.gen.programs.wantsJA4) {
 		return
 	}
 	outer, served := c.tls.OuterHello(), c.tls.Hello()
@@ -34,6 +37,16 @@ func (p *prints) text() string {
 		return ""
 	}
 	return ", ja4 " + string(p.outer[:])
+}
+
+// front tells an application of them.
+func (p *prints) front(f *proxy.Front) {
+	if p.known {
+		f.JA4 = p.outer[:]
+	}
+	if p.inner != nil {
+		f.JA4Inner = p.inner[:]
+	}
 }
 
 // appendFields appends what is known to a line of the access log.

@@ -30,7 +30,7 @@ type programs struct {
 	objects   []*bpfvm.Object
 	instances [][]*bpfvm.Instance // by worker, then by object
 	chains    [hooksEnd][]chained // in the order in which they run
-	wantsJA4  bool                // some program asks for fingerprints
+	wantsJA4  bool                // some program asks for fingerprints, or an application that is told them
 
 	generations atomic.Int64
 }
@@ -56,7 +56,7 @@ func newPrograms(objects []*bpfvm.Object, files []string, workers int) (_ *progr
 		for _, program := range o.Programs() {
 			h := hookOf(program.Section())
 			p.chains[h] = append(p.chains[h], chained{program, i, o.Slice(), files[i]})
-			p.wantsJA4 = p.wantsJA4 || slices.ContainsFunc(program.Helpers(), isJA4Helper)
+			p.wantsJA4 = p.wantsJA4 || slices.ContainsFunc(program.Helpers(), needsJA4)
 		}
 	}
 	p.instances = make([][]*bpfvm.Instance, workers)
@@ -80,7 +80,9 @@ func hookOf(section string) hook {
 	return hook(h)
 }
 
-func isJA4Helper(name string) bool { return strings.HasPrefix(name, "edge_tls_ja4") }
+func needsJA4(helper string) bool {
+	return strings.HasPrefix(helper, "edge_tls_ja4") || helper == "edge_proxy"
+}
 
 // close gives memory and shared maps back. No task may be in the middle.
 func (p *programs) close() {

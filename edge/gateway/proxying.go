@@ -99,8 +99,9 @@ func (c *conn) front(x *exchange) *proxy.Front {
 	f.Trusted = w.server.trust.Has(f.Peer)
 	f.Client = w.server.trust.Client(f.Peer, &x.req.Header)
 	if c.on.tls {
-		f.ECH = append(w.echText[:0], c.tls.Info().ECH.String()...)
+		f.ECH = append(w.echText[:0], c.ech.String()...)
 		w.echText = f.ECH
+		c.prints.front(f)
 		c.frontClient(f)
 	}
 	x.idText = x.id.append(x.idText[:0])
