@@ -109,7 +109,9 @@ func (f *Forwarder) trusted(field *httpmsg.Field, kind fieldKind) bool {
 		f.forwardedFor = appendList(f.forwardedFor, field.Value)
 		return false
 	case forwardedList:
-		f.forwardedList = appendList(f.forwardedList, field.Value)
+		if quotesEnd(field.Value) { // else our own element would not be read as one
+			f.forwardedList = appendList(f.forwardedList, field.Value)
+		}
 		return false
 	case forwardedAny:
 		return true

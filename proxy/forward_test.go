@@ -74,6 +74,10 @@ func TestForwardedFields(t *testing.T) {
 			"X-Forwarded-Proto: ", "X-Forwarded-Proto: https", "X-Forwarded-Proto: http"}, []string{
 			"X-Forwarded-Proto: https", "X-Forwarded-For: 10.0.0.1",
 			`Forwarded: for=10.0.0.1;host="a.example";proto=http`, "X-Forwarded-Host: a.example", "X-Real-IP: 192.0.2.7"}},
+		{"quotes that do not end, from a trusted peer", neighbour, []string{
+			`Forwarded: for="`, `Forwarded: for="a\"`, `Forwarded: for="_b\\";by="c,\""`, "Forwarded: "}, []string{
+			"X-Forwarded-For: 10.0.0.1", `Forwarded: for="_b\\";by="c,\"", for=10.0.0.1;host="a.example";proto=http`,
+			"X-Forwarded-Proto: http", "X-Forwarded-Host: a.example", "X-Real-IP: 192.0.2.7"}},
 		{"IPv6", &Front{Peer: netip.MustParseAddr("2001:db8::1"), Client: netip.MustParseAddr("2001:db8::1")}, nil, []string{
 			"X-Forwarded-For: 2001:db8::1", `Forwarded: for="[2001:db8::1]";host="a.example";proto=http`,
 			"X-Forwarded-Proto: http", "X-Forwarded-Host: a.example", "X-Real-IP: 2001:db8::1"}},

@@ -86,3 +86,17 @@ func nextValue(b []byte) (value, rest []byte, ok bool) {
 	}
 	return b[:end], b[end:], end > 0
 }
+
+// quotesEnd says that every quoted string in value ends (RFC 9110, 5.6.4).
+func quotesEnd(value []byte) bool {
+	quoted := false
+	for i := 0; i < len(value); i++ {
+		switch {
+		case value[i] == '"':
+			quoted = !quoted
+		case quoted && value[i] == '\\':
+			i++
+		}
+	}
+	return !quoted
+}
