@@ -134,7 +134,10 @@ func (b *Bridge) carry(ctx context.Context, near *net.UnixConn) {
 	back := make(chan struct{})
 	go func() {
 		defer close(back)
-		far.carryBack(near)
+		if err := far.carryBack(near); isAlert(err) {
+			b.o.Log(fmt.Sprintf("upstream %s: %v", b.o.Name, err))
+		}
+		near.CloseWrite()
 	}()
 	far.carryForth(near)
 	select {
@@ -167,11 +170,19 @@ func (u *upstreamConn) carryForth(near *net.UnixConn) {
 }
 
 // carryBack carries what the upstream sends, and tells how it ended.
-func (u *upstreamConn) carryBack(near *net.UnixConn) {
-	if _, err := io.Copy(near, u.Conn); err == nil && !u.wire.ended {
+func (u *upstreamConn) carryBack(near *net.UnixConn) error {
+	_, err := io.Copy(near, u.Conn)
+	if err == nil && !u.wire.ended {
 		u.link.End()
 	}
-	near.CloseWrite()
+	return err
+}
+
+// isAlert says that err is an alert of the upstream. In TLS 1.3 that is how it says,
+// after the handshake is done for us, that it wants another certificate or any.
+func isAlert(err error) bool {
+	var e *net.OpError
+	return errors.As(err, &e) && e.Op == "remote error"
 }
 
 // connect makes the connection that near asks for, and tells it what came of that.

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -160,6 +161,27 @@ func TestShowsItsCertificate(t *testing.T) {
 	conn := dial(t, b, address, "")
 	want(t, conn, Connected)
 	carries(t, conn, s.Certificate().Subject.String())
+}
+
+// TestSaysThatACertificateIsWanted: what the upstream says of it comes after the
+// handshake, and is in the log.
+func TestSaysThatACertificateIsWanted(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	b, lines := start(t, Options{Name: "https://name.example", ServerName: "example.com", Roots: roots})
+	conn, link := linked(t, b, netip.MustParseAddrPort(s.Listener.Addr().String()), "")
+	want(t, conn, Connected)
+	if got, err := io.ReadAll(conn); len(got) > 0 || err != nil || link.Ended() {
+		t.Errorf("got %q, %v; ended in good order: %v", got, err, link.Ended())
+	}
+	if line := <-lines; !strings.Contains(line, "https://name.example") || !strings.Contains(line, "certificate required") {
+		t.Errorf("log: %s", line)
+	}
 }
 
 func TestSaysWhatFailed(t *testing.T) {
