@@ -15,10 +15,10 @@ import (
 
 // upstreams is what one worker knows of the targets of one route.
 type upstreams struct {
-	route *proxy.Route
-	group *proxy.Group
-	pools []*pool // by target
-	based bool    // one of them has a base path
+	route    *proxy.Route
+	group    *proxy.Group
+	pools    []*pool // by target
+	baseMost int     // bytes of the longest base path
 
 	limit   int       // connections to each target; 0: none
 	waiting []waiting // for one, in the order they came
@@ -97,7 +97,7 @@ func newUpstream(w *worker, r *proxy.Route) *upstreams {
 	for j := range r.Targets {
 		t := &r.Targets[j]
 		p := &pool{target: t, limit: u.limit}
-		u.based = u.based || t.Base != ""
+		u.baseMost = max(u.baseMost, len(t.Base))
 		if t.TLS {
 			p.bridge = s.bridge(t)
 		}

@@ -58,10 +58,14 @@ func (w *worker) routeOf(req *httpmsg.Request) *upstreams {
 // errClimbs: behind a base path an application would find it elsewhere.
 var errClimbs = &httpmsg.Error{Status: 400, Reason: "path leads above /", Section: "RFC 3986, 5.2.4"}
 
+// errHeadGrown: with what is told of the client a head does not fit into a buffer. The
+// client's certificate may be that long.
+var errHeadGrown = &httpmsg.Error{Status: 431, Reason: "head too long to be passed on with what is known of the client", Section: "RFC 6585, 5"}
+
 // startProxy has an upstream answer x. head is the request's head as received.
 func (c *conn) startProxy(x *exchange, to *upstreams, head []byte) {
 	c.keepHead(x, head)
-	if to.based && proxy.Climbs(x.req.Path) {
+	if to.baseMost > 0 && proxy.Climbs(x.req.Path) {
 		c.refuse(x, errClimbs)
 		return
 	}
@@ -69,7 +73,11 @@ func (c *conn) startProxy(x *exchange, to *upstreams, head []byte) {
 	if c.w.compress != nil {
 		c.w.compress.compressRequest(&x.req)
 	}
-	if err := c.w.forwarder.Request(&x.req, c.front(x)); err != nil {
+	err := c.w.forwarder.Request(&x.req, c.front(x))
+	if err == nil && requestHeadBytes(x)+to.baseMost+proxyHeaderBytes > reactor.BufferBytesMax {
+		err = errHeadGrown
+	}
+	if err != nil {
 		x.routes = nil
 		c.refuse(x, err)
 		return

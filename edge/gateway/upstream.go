@@ -117,7 +117,7 @@ func (u *upstream) sendRequest() {
 	if u.w.server.cfg.RewriteHost || len(x.req.Authority) == 0 { // HTTP/1.0 may name none, HTTP/1.1 must
 		host = u.pool.target.Authority()
 	}
-	size, header := requestHeadBytes(x), u.headerVersion()
+	size, header := requestHeadBytes(x)+len(u.pool.target.Base), u.headerVersion()
 	if header != 0 {
 		size += proxyHeaderBytes
 	}

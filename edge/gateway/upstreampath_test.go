@@ -63,3 +63,51 @@ func TestApplicationsWithoutASite(t *testing.T) {
 	}
 	b.done()
 }
+
+// What is told of a client makes a head longer: a name as long as a head may be stood
+// in it four times, and was more than a buffer holds.
+func TestLongHeads(t *testing.T) {
+	b := newProxyBench(t, benchOptions{config: func(c *config.Config) { c.Limits.HeadBytes, c.Trust = 64<<10, []string{"0.0.0.0/0", "unix"} }}, false)
+	app := b.sim.Serve(appOne)
+	for raw, want := range map[string]int{
+		"GET /api HTTP/1.1\r\nHost: " + strings.Repeat("a", 65000) + "\r\n\r\n":                                                                        400,
+		"GET http://" + strings.Repeat("a", 7000) + "/api HTTP/1.1\r\nHost: a\r\n\r\n":                                                                 400,
+		"GET /api HTTP/1.1\r\nHost: a:" + strings.Repeat("0", 65000) + "80\r\n\r\n":                                                                    400,
+		"GET /api HTTP/1.1\r\nHost: a\r\nA: " + strings.Repeat("a", 65000) + "\r\n\r\n":                                                                200,
+		"GET /api HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: " + strings.Repeat("a", 32000) + "\r\nForwarded: " + strings.Repeat("a", 32000) + "\r\n\r\n": 200,
+	} {
+		p := b.plain.Dial()
+		p.Write(raw)
+		b.sim.Idle()
+		if want == 200 {
+			conn := app.Accept("a long head")
+			b.sim.Idle()
+			if head := string(conn.Read()); !strings.HasSuffix(head, "\r\n\r\n") || len(head) < 64000 {
+				t.Errorf("the application got %d bytes of %.50q", len(head), raw)
+			}
+			conn.Write("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+			b.sim.Idle()
+			conn.Close()
+		}
+		if resp := exchanged(t, p.Read(), "GET")[0]; resp.StatusCode != want {
+			t.Errorf("%.50q: status %d, want %d", raw, resp.StatusCode, want)
+		}
+		p.Close()
+	}
+	b.done()
+}
+
+// A head that is too long with what is put before its path, or said of the client, is
+// refused.
+func TestHeadsThatGrowTooLong(t *testing.T) {
+	b := newProxyBench(t, benchOptions{config: func(c *config.Config) {
+		c.Limits.HeadBytes = 64 << 10
+		c.Proxy = []string{"http://" + appOne + "/" + strings.Repeat("b", 70<<10)}
+	}}, false)
+	app := b.sim.Serve(appOne)
+	resp := exchanged(t, b.ask("GET /api HTTP/1.1\r\nHost: a\r\nA: "+strings.Repeat("a", 65000)+"\r\n\r\n"), "GET")[0]
+	if resp.StatusCode != 431 || !resp.Close || app.Waiting() != 0 {
+		t.Errorf("status %d, %d connections to the application", resp.StatusCode, app.Waiting())
+	}
+	b.done()
+}

@@ -7,12 +7,18 @@ import (
 
 // What may be wrong with an authority.
 var (
+	errHostLong     = &Error{400, "host longer than 300 bytes", "RFC 1035, 2.3.4"}
 	errHostEmpty    = &Error{400, "empty host", "RFC 9110, 4.2.1"}
 	errHostName     = &Error{400, "invalid character in host", "RFC 9110, 7.2"}
 	errHostUserinfo = &Error{400, "userinfo in host", "RFC 9110, 4.2.4"}
 	errHostLiteral  = &Error{400, "invalid IP literal in host", "RFC 3986, 3.2.2"}
 	errHostPort     = &Error{400, "invalid port in host", "RFC 9110, 7.2"}
 )
+
+// AuthorityBytesMax is the longest authority that is taken: a name has at most 254
+// bytes (RFC 1035, 2.3.4, written out with its last dot) and a port 6, colon included.
+// What is made of a request holds it several times.
+const AuthorityBytesMax = 300
 
 // CheckAuthority says what is wrong with b as uri-host [":" port] of an http
 // URI (RFC 9110, 4.2 and 7.2). It is stricter than RFC 3986 in registered names:
@@ -21,6 +27,9 @@ var (
 func CheckAuthority(b []byte) *Error {
 	if len(b) == 0 {
 		return errHostEmpty
+	}
+	if len(b) > AuthorityBytesMax {
+		return errHostLong
 	}
 	if b[0] == '[' {
 		return checkLiteral(b)

@@ -110,6 +110,7 @@ func TestCheckAuthority(t *testing.T) {
 		"": errHostEmpty, ":80": errHostEmpty, "@": errHostUserinfo, "a@b": errHostUserinfo, "a:b@c": errHostUserinfo,
 		"a b": errHostName, "a/": errHostName, "a?": errHostName, "a\\b": errHostName, "a%41": errHostName, "ä": errHostName, "a]": errHostName,
 		"a:0": errHostPort, "a:65536": errHostPort, "a:x": errHostPort, "a:1:2": errHostPort, "a:000000000000000000000080": nil,
+		strings.Repeat("a", 300): nil, strings.Repeat("a", 301): errHostLong, "a:" + strings.Repeat("0", 300) + "80": errHostLong,
 		"[": errHostLiteral, "[]": errHostLiteral, "[::1": errHostLiteral, "[::1]x": errHostLiteral, "[1.2.3.4]": errHostLiteral,
 		"[::1%a]": errHostLiteral, "[::1]:99999": errHostPort, "[" + strings.Repeat("0", 60) + "]": errHostLiteral,
 	} {
