@@ -85,7 +85,7 @@ var limitRows = []limitRow{
 	// Four times the request line: room for cookies and tokens at their usual
 	// ceilings. A head is held in one buffer until it is whole.
 	{"max-head-bytes", func(l *Limits) any { return &l.HeadBytes }, true, 512, 64 * kb, 32 * kb,
-		"largest request head, line and fields together"},
+		"largest head of a request, or of an answer if more than 32k, line and fields together"},
 
 	// All registered methods are shorter than 18 bytes.
 	{"max-method-bytes", func(l *Limits) any { return &l.MethodBytes }, true, 8, 256, 32,
@@ -94,7 +94,7 @@ var limitRows = []limitRow{
 	// Browsers send some 20, chains of proxies up to 50. Each field is work for
 	// every program and every upstream, so bytes alone do not bound it.
 	{"max-fields", func(l *Limits) any { return &l.Fields }, false, 8, 1024, 100,
-		"most field lines in a request head"},
+		"most field lines in the head of a request, or of an answer if more than 100"},
 
 	// Nobody pipelines by intent today; 64 keeps the benefit for those who do
 	// and bounds what one read can start.

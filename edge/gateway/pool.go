@@ -240,6 +240,7 @@ func (p *pool) connect(w *worker) (*upstream, error) {
 		return nil, err
 	}
 	u := &upstream{w: w, pool: p, sock: sock, to: to}
+	u.parser.Limits = &w.answerLimits
 	if p.bridge != nil {
 		u.link = p.bridge.Link()
 	}

@@ -50,7 +50,7 @@ type server struct {
 	cfg        *config.Config
 	log        *Log
 	rand       io.Reader
-	headLimits http1.Limits
+	headLimits http1.Limits // of requests
 	tickets    *tlsstack.TicketKeys
 	gen        atomic.Pointer[generation]
 	logs       *logFile // nil: there is no access log

@@ -108,10 +108,10 @@ func (u *upstream) gotFinal(b []byte, n int) int {
 	x.routes.group.Report(x.target, proxy.Answered, u.w.monotonic())
 	x.reported = true
 	u.gotHead, u.expecting = true, false
-	u.body.Start(u.head.Body, u.head.ContentLength, &upstreamLimits)
+	u.body.Start(u.head.Body, u.head.ContentLength, &u.w.answerLimits)
 	if x.resp.Status == 101 {
 		x.tunnel, x.bodyEnd = true, false
-		u.body.Start(httpmsg.BodyClose, 0, &upstreamLimits)
+		u.body.Start(httpmsg.BodyClose, 0, &u.w.answerLimits)
 	}
 	if !x.bodyEnd {
 		x.resp.Close = true // a tunnel, or answered before the request was read
@@ -164,12 +164,18 @@ func (u *upstream) putHeldHead() bool {
 	return true
 }
 
-// upstreamLimits: bodies of upstreams may have any length.
-var upstreamLimits = func() http1.Limits {
-	l := http1.DefaultLimits
+// answerLimits are those of answers: never less than the defaults, for clients must not
+// be bounded at the cost of applications; as much as the flags allow requests, for that
+// is what the log tells to raise. Bodies may have any length.
+func (s *server) answerLimits() http1.Limits {
+	l, least := s.headLimits, &http1.DefaultLimits
+	l.HeadBytes = max(l.HeadBytes, least.HeadBytes)
+	l.Fields = max(l.Fields, least.Fields)
+	l.ChunkLineBytes = max(l.ChunkLineBytes, least.ChunkLineBytes)
+	l.TrailerBytes = max(l.TrailerBytes, least.TrailerBytes)
 	l.BodyBytes = 0
 	return l
-}()
+}
 
 // takeBody moves body bytes into the client's output. 0: there is no room.
 func (u *upstream) takeBody(b []byte) int {

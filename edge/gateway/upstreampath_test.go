@@ -111,3 +111,39 @@ func TestHeadsThatGrowTooLong(t *testing.T) {
 	}
 	b.done()
 }
+
+// The head of an answer is bounded by the flag that the log names, but not to less
+// than its default: that is for clients.
+func TestLimitsOfAnswers(t *testing.T) {
+	answer := func(fields, bytes int) string {
+		return "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n" + strings.Repeat("Set-Cookie: a\r\n", fields) + "A: " + strings.Repeat("a", bytes) + "\r\n\r\n"
+	}
+	for _, c := range []struct {
+		name                 string
+		maxFields, maxHead   int
+		fields, bytes, wants int
+	}{
+		{"less than the defaults", 8, 9 << 10, 90, 20 << 10, 200},
+		{"more fields", 100, 32 << 10, 110, 0, 502},
+		{"more fields, raised", 120, 32 << 10, 110, 0, 200},
+		{"longer", 100, 32 << 10, 0, 40 << 10, 502},
+		{"longer, raised", 100, 64 << 10, 0, 40 << 10, 200},
+	} {
+		b := newProxyBench(t, benchOptions{config: func(cfg *config.Config) {
+			cfg.Limits.Fields, cfg.Limits.HeadBytes = c.maxFields, c.maxHead
+		}}, false)
+		app := b.sim.Serve(appOne)
+		p := b.plain.Dial()
+		p.Write(get("/api"))
+		conn := app.Accept(c.name)
+		request(t, b, conn)
+		conn.Write(answer(c.fields, c.bytes))
+		b.sim.Idle()
+		if resp := exchanged(t, p.Read(), "GET")[0]; resp.StatusCode != c.wants {
+			t.Errorf("%s: status %d, want %d", c.name, resp.StatusCode, c.wants)
+		}
+		p.Close()
+		conn.Close()
+		b.done()
+	}
+}

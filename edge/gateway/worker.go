@@ -9,6 +9,7 @@ import (
 	"edge/edge/reactor"
 	"edge/ja4"
 	"edge/proxy"
+	"edge/proxy/http1"
 	"edge/proxy/httpmsg"
 )
 
@@ -45,11 +46,12 @@ type worker struct {
 	queueTimer bool         // tagWaiting is due
 	freed      bool         // one of them may be asked now
 
-	forwarder proxy.Forwarder
-	front     proxy.Front // scratch
-	echText   []byte      // scratch
-	certText  []byte      // scratch
-	dirtyUps  []*upstream // have bytes to send at the end of the turn
+	answerLimits http1.Limits
+	forwarder    proxy.Forwarder
+	front        proxy.Front // scratch
+	echText      []byte      // scratch
+	certText     []byte      // scratch
+	dirtyUps     []*upstream // have bytes to send at the end of the turn
 
 	compress *compressor // nil: answers go as they are
 
@@ -117,6 +119,7 @@ func newWorker(s *server, index int, r reactor.Reactor) *worker {
 		},
 	}
 	w.access.to = s.logs
+	w.answerLimits = s.answerLimits()
 	_, recv := dealBuffers(s.cfg.Limits.BufferBytes)
 	w.relayKeptMax = recv / relayShare
 	w.relayReserve = r.Buffers().Available() / relayShare
