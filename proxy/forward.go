@@ -37,9 +37,9 @@ type Forwarder struct {
 	options       options
 }
 
-// keptFields says which fields of a trusted peer were kept.
+// keptFields says which fields that may stand once were kept.
 type keptFields struct {
-	proto, host, requestID bool
+	proto, host, requestID, expect bool
 }
 
 // ErrOptions: Connection lists more names than anyone needs. The answer is 400.
@@ -83,8 +83,10 @@ func (f *Forwarder) goesOn(field *httpmsg.Field, req *httpmsg.Request, front *Fr
 		return f.options.count == 0 || !f.options.has(field.Name)
 	case upgrade:
 		return req.Upgrade
-	case expect:
-		return req.ExpectContinue
+	case expect: // once: of several, parties have made different things
+		again := f.kept.expect
+		f.kept.expect = true
+		return req.ExpectContinue && !again
 	case te:
 		// RFC 9110, 10.1.4. Trailers we pass on; codings of the next hop are
 		// not the client's business.

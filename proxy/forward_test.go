@@ -113,6 +113,7 @@ func TestFieldsThatEndHere(t *testing.T) {
 			[]string{"A: 1", "D: 5"}},
 		{"forwarding fields listed", []string{"Connection: X-Forwarded-For, X-Real-IP, Forwarded"}, nil},
 		{"trailers wanted", []string{"TE: gzip, Trailers;q=0.5", "Connection: TE"}, []string{"TE: trailers"}},
+		{"expectation twice", []string{"Expect: 100-continue", "Content-Length: 1", "Expect: 100-Continue"}, []string{"Expect: 100-continue", "Content-Length: 1"}},
 		{"expectation of none", []string{"Expect: 100-continue"}, nil},
 		{"look-alikes", []string{"X_Forwarded_For: 1", "X-Forwarded_For: 1", "X.Forwarded.For: 1", "x_real_ip: 1", "X_JA4: 1", "X_Ech: 1",
 			"X-JA4_Outer: 1", "Client_Cert: 1", "X_Request_Id: 1", "Content_Length: 1", "Content_Type: 1", "Transfer_Encoding: x",
