@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"edge/edge/reactor"
+	"edge/proxy"
 )
 
 // accessLog is one worker's side of the access log: lines are put together here
@@ -65,8 +66,9 @@ func (l *accessLog) flush() {
 // appendLine appends one JSON object and a newline.
 //
 //	time      when the request began, RFC 3339, UTC
-//	id        of the request, 32 hexadecimal digits
+//	id        of the request, 32 hexadecimal digits; that of a trusted peer if it sent one
 //	peer      address and port, or "unix"
+//	for       the address of the client, where a trusted peer says that it is another
 //	sni, tls, suite, group, resumed   of the connection; left out without TLS
 //	ech, inner   none, grease, rejected or accepted (see echKind); sni is the name
 //	          that the network saw, inner the one in a hello that was opened. Behind
@@ -83,10 +85,19 @@ func (w *worker) appendLine(b []byte, c *conn, x *exchange) []byte {
 	b = append(b, `{"time":"`...)
 	b = w.wall.Add(-took).UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z")
 	b = append(b, `","id":"`...)
-	b = x.id.append(b)
+	if c.w.server.trust.Has(c.peer.Addr()) {
+		fresh := x.id.append(w.scratch[:0])
+		w.scratch = fresh[:0]
+		b = append(b, proxy.RequestID(&x.req.Header, true, fresh)...)
+	} else {
+		b = x.id.append(b)
+	}
 	b = append(b, `","peer":"`...)
 	b = appendPeer(b, c.peer)
 	b = append(b, '"')
+	if x.client.IsValid() {
+		b = append(x.client.AppendTo(append(b, `,"for":"`...)), '"')
+	}
 	if c.on.tls {
 		info := c.tls.Info()
 		b = appendField(b, "sni", []byte(c.outerName()))

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"edge/edge/reactor/sim"
+	"edge/proxy"
 )
 
 // logLine is an access log line as its readers see it.
@@ -19,6 +20,7 @@ type logLine struct {
 	Time   time.Time
 	ID     string
 	Peer   string
+	For    string
 	Host   string
 	Method string
 	Path   string
@@ -82,6 +84,31 @@ func TestAccessLogLine(t *testing.T) {
 	}
 	if want := (logLine{Peer: "[2001:db8::1]:4711", Method: "HEAD", Path: "/nowhere", Proto: "HTTP/1.0", Status: 404}); all[1] != want {
 		t.Errorf("got  %+v\nwant %+v", all[1], want)
+	}
+}
+
+// Field case P05: what a trusted peer says of client and request is in the log; what
+// anybody else says is not.
+func TestAccessLogOfATrustedPeer(t *testing.T) {
+	const fields = "X-Forwarded-For: 192.0.2.66, 192.0.2.7, 10.0.0.9\r\nX-Request-ID: theirs\r\n"
+	b, lines := newLogBench(t)
+	b.s.trust, _ = proxy.ParseTrust([]string{"10.0.0.0/8"})
+	for _, from := range []string{"10.0.0.1:1", "192.0.2.1:1"} {
+		p := b.plain.DialFrom(netip.MustParseAddrPort(from))
+		p.Write("GET / HTTP/1.1\r\nHost: a\r\n" + fields + "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		b.sim.Idle()
+		p.Close()
+	}
+	b.done()
+	all := lines()
+	if len(all) != 4 {
+		t.Fatalf("%d lines", len(all))
+	}
+	for i, l := range all {
+		told := i == 0
+		if told != (l.For == "192.0.2.7") || !told && l.For != "" || told != (l.ID == "theirs") || !told && len(l.ID) != 32 {
+			t.Errorf("line %d: %+v", i, l)
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"net/netip"
+
 	"edge/edge/reactor"
 	"edge/proxy/http1"
 	"edge/proxy/httpmsg"
@@ -32,6 +34,7 @@ type exchange struct {
 	amended  bool        // those of edge/response are through
 	refused  bool        // they failed: the answer is an error page
 
+	client    netip.Addr // as a trusted peer tells it; invalid: it is the connection's
 	id        requestID
 	idText    []byte
 	started   reactor.Instant
@@ -48,6 +51,26 @@ func (x *exchange) wantsBody() bool {
 		return !x.bodyEnd && x.up != nil && x.up.open && len(x.up.out) < upstreamOutMax
 	}
 	return !x.bodyEnd
+}
+
+// noteClient takes the client's address from a peer that is trusted.
+func (c *conn) noteClient(x *exchange) {
+	peer, trust := c.peer.Addr().Unmap(), c.w.server.trust
+	if !trust.Has(peer) {
+		return
+	}
+	if a := trust.Client(peer, &x.req.Header); a != peer {
+		x.client = a
+	}
+}
+
+// clientOf is whom a request is from; the port is 0 where a trusted peer told it. x may
+// be nil: before there is a request, it is the connection's peer.
+func (c *conn) clientOf(x *exchange) netip.AddrPort {
+	if x != nil && x.client.IsValid() {
+		return netip.AddrPortFrom(x.client, 0)
+	}
+	return c.peer
 }
 
 // isHead says that the answer has no body, whatever it is (RFC 9110, 9.3.2).

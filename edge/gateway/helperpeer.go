@@ -7,8 +7,8 @@ import (
 
 // helpPeer: edge_peer(buffer, size).
 func helpPeer(t *bpfvm.Task) (uint64, bool) {
-	c := runOf(t).c
-	a := c.peer.Addr().Unmap()
+	r := runOf(t)
+	a := r.c.clientOf(r.x).Addr().Unmap()
 	if !a.IsValid() {
 		return 0, true
 	}

@@ -104,10 +104,11 @@ func (r *programRun) fillContext() {
 	le.PutUint32(b[0:], contextBytes)
 	le.PutUint32(b[4:], uint32(r.hook))
 	le.PutUint64(b[8:], uint64(c.w.wall.UnixNano()))
-	if a := c.peer.Addr(); a.IsValid() {
-		peer := a.As16()
-		copy(b[16:], peer[:])
-		le.PutUint16(b[32:], c.peer.Port())
+	if client := c.clientOf(r.x); client.IsValid() {
+		a := client.Addr()
+		bytes := a.As16()
+		copy(b[16:], bytes[:])
+		le.PutUint16(b[32:], client.Port())
 		b[34] = 6
 		if a.Unmap().Is4() {
 			b[34] = 4

@@ -48,6 +48,7 @@ func (c *conn) takeHead(b []byte) int {
 	}
 	c.headStarted = 0
 	c.begin(x)
+	c.noteClient(x)
 	x.body.Start(x.req.Body, x.req.ContentLength, &c.w.server.headLimits)
 	x.bodyEnd = x.body.Done()
 	c.answer(x, b[:n])

@@ -166,8 +166,10 @@ static long (*edge_kv_delete)(const char *key, __u64 key_length) = (void *)1012;
 /* ---- The connection --------------------------------------------------- */
 
 /* edge_peer writes the client's address as text, without port: 192.0.2.1,
- * 2001:db8::1; nothing for a unix socket. Address and port as numbers are in
- * struct edge_ctx. Its length, 45 at most. */
+ * 2001:db8::1; nothing for a unix socket. For a request that comes from an
+ * address of --trust it is whom X-Forwarded-For or Forwarded name; peer_port is
+ * 0 then. Address and port as numbers are in struct edge_ctx. Its length, 45 at
+ * most. */
 static long (*edge_peer)(char *buffer, __u64 size) = (void *)1100;
 
 /* edge_tls_sni writes the name the client wants, in lower case, that of the inner
