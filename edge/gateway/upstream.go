@@ -45,6 +45,7 @@ type upstream struct {
 	deaf   bool // sending failed: what it says is still heard
 	gone   bool // given up; only completions are awaited
 
+	asked     bool // the request is on its way: the kernel has some of it
 	spoke     bool // bytes of an answer came
 	expecting bool // the client waits for 100, and so may the target's answer
 
@@ -76,7 +77,7 @@ const upstreamOutMax = outBytesMax / 2
 func (u *upstream) carry(c *conn, x *exchange) {
 	u.c, u.x = c, x
 	x.up = u
-	u.gotHead, u.spoke, u.expecting = false, false, false
+	u.gotHead, u.asked, u.spoke, u.expecting = false, false, false, false
 	u.parser.Reset()
 }
 
@@ -214,7 +215,7 @@ func (u *upstream) flush() {
 		}
 		return
 	}
-	u.sending, u.out = u.out, nil
+	u.sending, u.out, u.asked = u.out, nil, true
 	u.w.r.Send(u.sock, u.sending)
 }
 
@@ -248,6 +249,9 @@ func (u *upstream) received(b []byte, id reactor.BufID) (kept bool) {
 		return u.hold(b, id)
 	case !u.open:
 		u.hearBridge(b)
+		return false
+	case u.stale():
+		u.fail(proxy.NotConnected) // it spoke before it was asked: this answers nothing
 		return false
 	}
 	u.spoke = true
@@ -328,96 +332,6 @@ func (u *upstream) release(buf *[]byte) {
 	}
 }
 
-// unbind takes the exchange off the connection.
-func (u *upstream) unbind() {
-	x := u.x
-	if x == nil {
-		return
-	}
-	x.routes.done(u.w, x.target)
-	if !x.reported {
-		x.routes.group.Report(x.target, proxy.GivenUp, u.w.monotonic())
-		x.reported = true
-	}
-	x.up = nil
-	u.c, u.x = nil, nil
-	for _, k := range u.queue {
-		u.w.r.Recycle(k.id)
-	}
-	u.queue = u.queue[:0]
-	u.release(&u.held)
-}
-
-// fail ends the exchange's attempt, and the connection.
-func (u *upstream) fail(f proxy.Failure) {
-	c, x := u.c, u.x
-	if x == nil {
-		u.pool.drop(u)
-		u.close()
-		return
-	}
-	attempt := proxy.Attempt{Failure: f, Pooled: u.pooled, Body: x.bodyTaken}
-	if f.Blames() && !(u.pooled && f == proxy.Closed) && !x.reported {
-		x.routes.group.Report(x.target, proxy.Failed, u.w.monotonic())
-		x.reported = true
-	}
-	u.unbind()
-	u.close()
-	c.attemptFailed(x, attempt)
-}
-
-// receiveEnded implements endpoint.
-func (u *upstream) receiveEnded(err error) {
-	switch {
-	case u.gone:
-	case u.c == nil:
-		u.pool.drop(u)
-		u.close()
-	case !u.open:
-		u.fail(proxy.NotConnected)
-	default:
-		u.ended, u.reset = true, err != nil
-		if !u.waits() {
-			u.inputEnded()
-		}
-	}
-}
-
-// failRead ends an exchange whose upstream was reset.
-func (u *upstream) failRead() {
-	switch {
-	case u.gotHead:
-		u.fail(proxy.BadBody)
-	case u.spoke:
-		u.fail(proxy.BadHead)
-	default:
-		u.fail(proxy.Closed)
-	}
-}
-
-// inputEnded handles FIN once everything before it was consumed: the end of a
-// body that lasts until it, or of one that is cut short. A tunnel that was cut off
-// ends so for the client, too.
-func (u *upstream) inputEnded() {
-	if u.x.headHeld {
-		return // pump comes back to it
-	}
-	if !u.gotHead || u.reset || u.body.End() != nil {
-		u.failRead()
-		return
-	}
-	c := u.c
-	if u.cutOff() {
-		if !u.x.tunnel {
-			u.fail(proxy.CutOff)
-			return
-		}
-		c.notified = true // no close_notify
-	}
-	u.finish(false)
-	c.streamed()
-}
-
 // wasSent implements endpoint.
 func (u *upstream) wasSent(err error) {
 	u.w.r.Buffers().Put(u.sending)
@@ -445,52 +359,5 @@ func (u *upstream) wasSent(err error) {
 	u.c.resume()
 }
 
-// expired implements endpoint.
-func (u *upstream) expired() {
-	switch {
-	case u.gone:
-	case u.c == nil:
-		u.pool.drop(u)
-		u.close()
-	case !u.open:
-		u.fail(proxy.ConnectTimeout)
-	case u.expecting:
-		u.expecting = false
-		u.c.putContinue()
-		u.wait()
-		u.c.waitProxied()
-	case !u.gotHead:
-		u.fail(proxy.AnswerTimeout)
-	case u.x.tunnel:
-		u.c.finish()
-	default:
-		u.fail(proxy.BodyTimeout)
-	}
-}
-
 // fileRead implements endpoint; an upstream reads no files.
 func (u *upstream) fileRead(int, error) { panic("BUG: an upstream connection read a file") }
-
-// close gives the connection up.
-func (u *upstream) close() {
-	if !u.gone {
-		u.gone = true
-		if u.link != nil {
-			u.link.Leave()
-		}
-		u.w.r.Close(u.sock)
-	}
-}
-
-// cancel gives the connection up because the client is gone.
-func (u *upstream) cancel() {
-	u.unbind()
-	u.close()
-}
-
-// closed implements endpoint.
-func (u *upstream) closed() {
-	u.release(&u.in)
-	u.release(&u.out)
-	u.release(&u.sending)
-}

@@ -1,0 +1,66 @@
+package gateway
+
+import (
+	"testing"
+
+	"edge/edge/reactor/sim"
+)
+
+// TestStaleConnections: P01. What a kept connection says, or that it ended, may
+// arrive in the very turn in which it is used again. It is not about the request,
+// which is not out yet.
+func TestStaleConnections(t *testing.T) {
+	const first = "GET /api HTTP/1.1\r\nHost: a\r\n\r\n"
+	const empty = "POST /api HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
+	const filled = "POST /api HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi"
+	spoke := func(kept *sim.Peer) { kept.Write("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nunasked") }
+	for _, c := range []struct {
+		name, raw string
+		then      func(kept *sim.Peer)
+		want      int
+	}{
+		{"GET, spoke", first, spoke, 200},
+		{"GET, closed", first, (*sim.Peer).Close, 200},
+		{"POST, spoke", empty, spoke, 200},
+		{"POST, closed", empty, (*sim.Peer).Close, 200},
+		{"POST, reset", empty, (*sim.Peer).Reset, 200},
+		{"POST whose body is gone, spoke", filled, spoke, 502},
+		{"POST whose body is gone, closed", filled, (*sim.Peer).Close, 502},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newProxyBench(t, benchOptions{sim: sim.Options{Calm: true}}, false)
+			app := b.sim.Serve(appOne)
+			p := b.plain.Dial()
+			p.Write(first)
+			kept := app.Accept("the first request")
+			request(t, b, kept)
+			kept.Write(okAnswer)
+			b.sim.Idle()
+			exchanged(t, p.Read(), "GET")
+
+			p.Write(c.raw)
+			c.then(kept)
+			b.sim.Idle()
+			if c.want == 200 {
+				again := app.Accept("the retry")
+				request(t, b, again)
+				again.Write(okAnswer)
+				b.sim.Idle()
+				again.Close()
+			}
+			if n := app.Waiting(); n != 0 {
+				t.Errorf("%d attempts too many", n)
+			}
+			if got := kept.Read(); len(got) > 0 {
+				t.Errorf("the connection that was given up was sent %q", got)
+			}
+			resp := exchanged(t, p.Read(), "POST")[0]
+			if resp.StatusCode != c.want || c.want == 200 && string(bodyOf(t, resp)) != "hello" {
+				t.Errorf("status %d, want %d, or the body differs", resp.StatusCode, c.want)
+			}
+			p.Close()
+			kept.Close()
+			b.done()
+		})
+	}
+}
