@@ -234,7 +234,7 @@ func (u *upstream) takeBody(b []byte) int {
 func (u *upstream) finish(more bool) {
 	c, x := u.c, u.x
 	again := u.head.KeepAlive && !u.ended && !more && !x.tunnel && x.bodyEnd &&
-		len(u.out) == 0 && u.sending == nil && !u.deaf && len(u.queue) <= 1
+		len(u.out) == 0 && u.sending == nil && !u.deaf && !u.behind()
 	c.endStream(x, &u.body.Trailer) // which borrows what unbind gives back
 	if u.c == nil {
 		return // there was no room for it

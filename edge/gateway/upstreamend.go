@@ -8,6 +8,12 @@ import "edge/proxy"
 // next request went out: the target cannot have seen any of that.
 func (u *upstream) stale() bool { return u.pooled && !u.asked }
 
+// behind says that bytes wait behind those that are being consumed: behind held, or
+// behind the first of queue.
+func (u *upstream) behind() bool {
+	return len(u.queue) > 1 || len(u.queue) > 0 && len(u.held) > 0
+}
+
 // unbind takes the exchange off the connection.
 func (u *upstream) unbind() {
 	x := u.x

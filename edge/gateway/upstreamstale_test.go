@@ -64,3 +64,25 @@ func TestStaleConnections(t *testing.T) {
 		})
 	}
 }
+
+// What waits behind the end of an answer must not be lost for a connection that is
+// kept: its next answer would be read from the middle.
+func TestBytesBehindAnAnswer(t *testing.T) {
+	held, chunk := []byte("the end of a body"), upstreamChunk{}
+	for _, c := range []struct {
+		name  string
+		held  []byte
+		queue []upstreamChunk
+		want  bool
+	}{
+		{"nothing", nil, nil, false},
+		{"held, which is consumed", held, nil, false},
+		{"one queued, which is consumed", nil, []upstreamChunk{chunk}, false},
+		{"a second one", nil, []upstreamChunk{chunk, chunk}, true},
+		{"one queued behind held", held, []upstreamChunk{chunk}, true},
+	} {
+		if u := (&upstream{held: c.held, queue: c.queue}); u.behind() != c.want {
+			t.Errorf("%s: %t", c.name, !c.want)
+		}
+	}
+}
