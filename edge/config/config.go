@@ -61,6 +61,7 @@ type Config struct {
 	ProxyCA       string   // PEM authorities that https applications are verified against; empty: the machine's
 	ProxyCert     string   // PEM certificate and key that applications are shown; empty: none
 	RewriteHost   bool     // applications see their own name in Host, not the client's
+	ProxyVia      string   // our name in Via; empty: applications get no Via of ours
 
 	Compress         []string // content codings that answers are compressed with, the best first; none: they are not
 	CompressTypes    []string // media types of such answers
@@ -205,6 +206,9 @@ func (c *Config) Check() error {
 	default:
 		return fmt.Errorf("--proxy-balance %q: give %s, %s, %s or %sFIELD", c.Balance, BalanceRoundRobin, BalanceLeast, BalanceHash, BalanceHashField)
 	}
+	if i := strings.IndexFunc(c.ProxyVia, notOfName); i >= 0 {
+		return fmt.Errorf("--proxy-via %q: give a name of letters, digits and - . _ alone", c.ProxyVia)
+	}
 	if err := c.checkCompress(); err != nil {
 		return err
 	}
@@ -239,6 +243,12 @@ func (c *Config) Check() error {
 		return err
 	}
 	return c.Timeouts.check()
+}
+
+// notOfName says that a name in Via cannot have r: a token may have more (RFC 9110,
+// 7.6.3), which nobody needs.
+func notOfName(r rune) bool {
+	return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '.' && r != '_'
 }
 
 func (c *Config) checkCertificates() error {

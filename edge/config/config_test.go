@@ -113,6 +113,7 @@ func TestRefusals(t *testing.T) {
 		{"--dev --workers many", `invalid argument "many" for "--workers" flag: give a whole number`},
 		{"--dev --gather-time 11ms", "--gather-time 11ms: give a time up to 10ms"},
 		{"--dev --gather-time -1ms", `invalid argument "-1ms" for "--gather-time" flag: give a time with its unit`},
+		{"--dev --proxy-via a/b", `--proxy-via "a/b": give a name`},
 		{"--dev --listen 8443", "give HOST:PORT, such as 0.0.0.0:8443"},
 		{"--dev --listen :https", `port "https": give a number from 0 to 65535`},
 		{"--dev --listen :65536", `port "65536": give a number`},

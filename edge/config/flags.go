@@ -89,6 +89,7 @@ func (c *Config) proxyFlags() *pflag.FlagSet {
 	fs.Var((*fileValue)(&c.ProxyCA), "proxy-ca", "authorities that https applications are verified against (default: the machine's)")
 	fs.Var((*fileValue)(&c.ProxyCert), "proxy-client-cert", "certificate and key, in one PEM file, that https applications are shown")
 	fs.BoolVar(&c.RewriteHost, "proxy-rewrite-host", c.RewriteHost, "send applications the host of their URL in place of the client's")
+	fs.StringVar(&c.ProxyVia, "proxy-via", c.ProxyVia, "send applications Via with this `NAME`; some compress nothing then (default: none)")
 	fs.BoolVar(&c.ProxyProtocol, "proxy-protocol", c.ProxyProtocol, "connections from --trust begin with a PROXY header, v1 or v2, that names the client (to applications: #proxy-protocol=v2)")
 	fs.StringArrayVar(&c.Trust, "trust", c.Trust, "believe X-Forwarded-* from this `ADDRESS`, prefix or unix; may be repeated")
 	return fs

@@ -147,3 +147,26 @@ func TestLimitsOfAnswers(t *testing.T) {
 		b.done()
 	}
 }
+
+// Applications get our name in Via where the operator gives one, behind those that were
+// there.
+func TestVia(t *testing.T) {
+	for _, c := range []struct{ name, want string }{
+		{"", "Via: 1.0 before\r\n"},
+		{"our-door", "Via: 1.0 before, 1.1 our-door\r\n"},
+	} {
+		b := newProxyBench(t, benchOptions{config: func(cfg *config.Config) { cfg.ProxyVia = c.name }}, false)
+		app := b.sim.Serve(appOne)
+		p := b.plain.Dial()
+		p.Write("GET /api HTTP/1.1\r\nHost: a\r\nVia: 1.0 before\r\n\r\n")
+		conn := app.Accept("the request")
+		if head := request(t, b, conn); !strings.Contains(head, "\r\n"+c.want) || strings.Count(head, "Via:") != 1 {
+			t.Errorf("name %q: the application got\n%s", c.name, head)
+		}
+		conn.Write(okAnswer)
+		b.sim.Idle()
+		p.Close()
+		conn.Close()
+		b.done()
+	}
+}

@@ -120,6 +120,7 @@ func newWorker(s *server, index int, r reactor.Reactor) *worker {
 	}
 	w.access.to = s.logs
 	w.answerLimits = s.answerLimits()
+	w.forwarder.Via = s.cfg.ProxyVia
 	_, recv := dealBuffers(s.cfg.Limits.BufferBytes)
 	w.relayKeptMax = recv / relayShare
 	w.relayReserve = r.Buffers().Available() / relayShare
