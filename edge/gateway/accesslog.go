@@ -83,7 +83,7 @@ func (l *accessLog) flush() {
 func (w *worker) appendLine(b []byte, c *conn, x *exchange) []byte {
 	took := w.r.Now().Sub(x.started)
 	b = append(b, `{"time":"`...)
-	b = w.wall.Add(-took).UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z")
+	b = w.r.Wall().Add(-took).UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z")
 	b = append(b, `","id":"`...)
 	if c.w.server.trust.Has(c.peer.Addr()) {
 		fresh := x.id.append(w.scratch[:0])

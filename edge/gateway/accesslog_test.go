@@ -87,6 +87,26 @@ func TestAccessLogLine(t *testing.T) {
 	}
 }
 
+// A worker may have slept for a while before a request wakes it: the date of the
+// answer and of its line is that of the request, not that of the last turn.
+func TestDatesAfterASleep(t *testing.T) {
+	b, lines := newLogBench(t)
+	p := b.plain.Dial()
+	b.sim.Sleep(5 * time.Second)
+	now := b.sim.Wall()
+	p.Write("GET /thousand.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+	b.sim.Idle()
+	got := p.Read()
+	if want := now.UTC().Format("\r\nDate: Mon, 02 Jan 2006 15:04:05 GMT\r\n"); !strings.Contains(string(got), want) {
+		t.Errorf("got %.300q, want %q in it", got, want)
+	}
+	p.Close()
+	b.done()
+	if all := lines(); len(all) != 1 || !all[0].Time.Equal(now) {
+		t.Errorf("got %+v, want one line of %v", all, now)
+	}
+}
+
 // Field case P05: what a trusted peer says of client and request is in the log; what
 // anybody else says is not.
 func TestAccessLogOfATrustedPeer(t *testing.T) {

@@ -166,7 +166,7 @@ func (c *conn) consumed(b, rest []byte, kept bool) {
 // answer in progress.
 func (c *conn) consume(work []byte) []byte {
 	for len(work) > 0 && c.wantsInput() {
-		n, plain, err := c.tls.Receive(c.w.wall, work)
+		n, plain, err := c.tls.Receive(c.w.r.Wall(), work)
 		if err == io.EOF {
 			c.peerClosed()
 			return nil

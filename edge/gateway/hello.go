@@ -36,7 +36,7 @@ func (c *conn) advance() bool {
 			c.relayTo(to)
 			return false
 		}
-		if err := c.tls.Continue(c.w.wall); err != nil {
+		if err := c.tls.Continue(c.w.r.Wall()); err != nil {
 			c.failTLS(err)
 			return false
 		}

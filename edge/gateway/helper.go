@@ -178,7 +178,7 @@ func escaped(b []byte) string {
 }
 
 // helpTime: edge_time().
-func helpTime(t *bpfvm.Task) (uint64, bool) { return uint64(runOf(t).c.w.wall.UnixNano()), true }
+func helpTime(t *bpfvm.Task) (uint64, bool) { return uint64(runOf(t).c.w.r.Wall().UnixNano()), true }
 
 // helpRandom: edge_random().
 func helpRandom(t *bpfvm.Task) (uint64, bool) { return runOf(t).c.w.randomBits(), true }

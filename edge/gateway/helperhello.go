@@ -103,7 +103,7 @@ func helpHelloBan(t *bpfvm.Task) (uint64, bool) {
 	if seconds == 0 || !from.IsValid() {
 		return fails(errInvalid)
 	}
-	if !r.c.w.server.bans.add(from, r.c.w.wall, seconds) {
+	if !r.c.w.server.bans.add(from, r.c.w.r.Wall(), seconds) {
 		return fails(errNoSpace)
 	}
 	return r.decide(t, verdict{kind: verdictDrop})

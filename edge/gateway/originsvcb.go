@@ -53,7 +53,7 @@ func (g *generation) appendOriginSVCB(b []byte, w *worker, seconds int64) []byte
 		b = append(appendJSON(append(b, '"'), []byte(proto)), '"')
 	}
 	b = append(b, ']')
-	if list := g.tls.ECH.RetryConfigs(w.wall); list != nil {
+	if list := g.tls.ECH.RetryConfigs(w.r.Wall()); list != nil {
 		b = append(b, `,"ech":"`...)
 		b = base64.StdEncoding.AppendEncode(b, list)
 		b = append(b, '"')

@@ -103,7 +103,7 @@ func (r *programRun) fillContext() {
 	*b = [contextBytes]byte{}
 	le.PutUint32(b[0:], contextBytes)
 	le.PutUint32(b[4:], uint32(r.hook))
-	le.PutUint64(b[8:], uint64(c.w.wall.UnixNano()))
+	le.PutUint64(b[8:], uint64(c.w.r.Wall().UnixNano()))
 	if client := c.clientOf(r.x); client.IsValid() {
 		a := client.Addr()
 		bytes := a.As16()

@@ -307,7 +307,7 @@ func (c *conn) putStreamHead(x *exchange, head int, data []byte) {
 	if x.last || c.w.draining {
 		x.resp.Close = true
 	}
-	minor, date := x.req.Minor, c.w.date.At(c.w.wall)
+	minor, date := x.req.Minor, c.w.date.At(c.w.r.Wall())
 	var framing http1.Framing
 	if head > c.recordMax() {
 		c.w.scratch, framing = http1.AppendResponseHead(c.w.scratch[:0], &x.resp, date, minor, x.req.KeepAlive)

@@ -43,7 +43,7 @@ func (w *worker) logRelay(r *relayed) {
 	}
 	took := w.r.Now().Sub(f.started)
 	b := append(l.batch, `{"time":"`...)
-	b = w.wall.Add(-took).UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z")
+	b = w.r.Wall().Add(-took).UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z")
 	b = append(b, `","peer":"`...)
 	b = append(appendPeer(b, r.peer), '"')
 	b = appendField(b, "sni", []byte(f.sni))

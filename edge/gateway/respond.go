@@ -96,7 +96,7 @@ func (c *conn) putHead(x *exchange) bool {
 // appendHead appends the response head, and notes what it says about the end of
 // the connection.
 func (c *conn) appendHead(dst []byte, x *exchange) []byte {
-	dst, framing := http1.AppendResponseHead(dst, &x.resp, c.w.date.At(c.w.wall), x.req.Minor, x.req.KeepAlive)
+	dst, framing := http1.AppendResponseHead(dst, &x.resp, c.w.date.At(c.w.r.Wall()), x.req.Minor, x.req.KeepAlive)
 	x.resp.Close = x.resp.Close || framing.Close
 	return dst
 }

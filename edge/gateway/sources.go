@@ -64,7 +64,7 @@ func (w *worker) hasRoom() bool {
 // counted.
 func (w *worker) admitsSource(from netip.Addr) bool {
 	switch {
-	case w.server.bans.has(from, w.wall):
+	case w.server.bans.has(from, w.r.Wall()):
 		return false
 	case !w.bySource.enter(from):
 		w.server.log.limited("max-connections-per-address", "connection from %s refused: worker %d has --max-connections-per-address %d from %s",

@@ -65,7 +65,6 @@ type worker struct {
 	bits    *rand.ChaCha8 // of edge_random; nil before the first
 	hello   ja4.Hello     // scratch
 
-	wall    time.Time
 	date    httpmsg.Date
 	iov     [][]byte // scratch of slots
 	scratch []byte
@@ -131,13 +130,7 @@ func newWorker(s *server, index int, r reactor.Reactor) *worker {
 	io.ReadFull(s.rand, w.idPrefix[:]) // fails only where nothing else works either
 	s.current().take()
 	w.adopt(s.current())
-	w.tick()
 	return w
-}
-
-// tick takes the turn's time.
-func (w *worker) tick() {
-	w.wall = w.r.Wall()
 }
 
 // listen starts accepting.
@@ -262,7 +255,6 @@ func (w *worker) TurnEnd() {
 		w.admitWaiting()
 	}
 	w.slices = 0
-	w.tick()
 }
 
 // flush sends all that became ready.
