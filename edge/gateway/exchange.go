@@ -101,6 +101,9 @@ func (w *worker) endExchange(c *conn, x *exchange) {
 	if x.held != nil {
 		w.r.Buffers().Put(x.held)
 	}
+	if x.unsent != nil {
+		w.r.Buffers().Put(x.unsent)
+	}
 	if x.coder != nil {
 		w.dropCoder(x)
 	}

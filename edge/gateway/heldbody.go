@@ -99,11 +99,15 @@ func (x *exchange) bodyTooLong(n int) bool {
 	return len(x.held) > n || x.req.Body == httpmsg.BodyLength && x.req.ContentLength > int64(n)
 }
 
-// sendHeld sends on what is held of a body, behind the head. What is held can be
+// sendHeld sends on what is held of a body, behind the head, be it for a program or
+// because a stale connection was not sent it. What is held can be
 // sent to another target as well, so it does not count as taken. False: there is no
 // memory.
 func (u *upstream) sendHeld() bool {
 	x := u.x
+	if len(x.unsent) > 0 { // with what is held
+		return u.append(x.unsent)
+	}
 	if !x.holds {
 		return true
 	}

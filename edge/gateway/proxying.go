@@ -27,6 +27,10 @@ type proxied struct {
 	bodyTaken bool // bytes of the request body were sent on
 	continued bool // the client was sent 100
 
+	// unsent is a buffer with the start of the body, framed: what waited behind the
+	// head on a stale connection.
+	unsent []byte
+
 	failure    proxy.Failure   // of the target tried before
 	retryAfter time.Duration   // until a target is tried again; 0: not known
 	waitsFrom  reactor.Instant // when it first waited for a connection

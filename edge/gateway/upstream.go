@@ -59,6 +59,7 @@ type upstream struct {
 	queue []upstreamChunk
 
 	out     []byte
+	headEnd int // in out, until some of it is sent
 	sending []byte
 	finDue  bool // FIN follows what is in out
 }
@@ -138,7 +139,7 @@ func (u *upstream) sendRequest() {
 		c.refuse(x, err)
 		return
 	}
-	u.out = b
+	u.out, u.headEnd = b, len(b)
 	x.upChunked = framing.Body == httpmsg.BodyChunked
 	if !u.sendHeld() {
 		c.upstreamFailed(x, proxy.PoolFull)
@@ -251,7 +252,7 @@ func (u *upstream) received(b []byte, id reactor.BufID) (kept bool) {
 		u.hearBridge(b)
 		return false
 	case u.stale():
-		u.fail(proxy.NotConnected) // it spoke before it was asked: this answers nothing
+		u.giveUpStale() // it spoke before it was asked: this answers nothing
 		return false
 	}
 	u.spoke = true

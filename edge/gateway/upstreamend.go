@@ -8,6 +8,18 @@ import "edge/proxy"
 // next request went out: the target cannot have seen any of that.
 func (u *upstream) stale() bool { return u.pooled && !u.asked }
 
+// giveUpStale has the request go out on another connection, with what waited here to
+// be sent of its body.
+func (u *upstream) giveUpStale() {
+	if x := u.x; x.bodyTaken {
+		x.unsent = x.unsent[:0]
+		if u.w.growBuffer(&x.unsent, u.out[u.headEnd:]) {
+			x.bodyTaken = false
+		}
+	}
+	u.fail(proxy.NotConnected)
+}
+
 // behind says that bytes wait behind those that are being consumed: behind held, or
 // behind the first of queue.
 func (u *upstream) behind() bool {
@@ -60,8 +72,10 @@ func (u *upstream) receiveEnded(err error) {
 	case u.c == nil:
 		u.pool.drop(u)
 		u.close()
-	case !u.open, u.stale():
+	case !u.open:
 		u.fail(proxy.NotConnected)
+	case u.stale():
+		u.giveUpStale()
 	default:
 		u.ended, u.reset = true, err != nil
 		if !u.waits() {
