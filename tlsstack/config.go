@@ -78,6 +78,9 @@ var DefaultGroups = []wire.Group{
 const (
 	RecordPrefix   = record.HeaderLen
 	RecordOverhead = record.Overhead
+
+	// KeyUpdateBytes is the record of a KeyUpdate, as it comes between two others.
+	KeyUpdateBytes = RecordOverhead + wire.HeaderBytes + 1
 	PlaintextMax   = record.PlaintextMax
 )
 

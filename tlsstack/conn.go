@@ -175,18 +175,17 @@ func (c *Conn) ReceiveEOF() error {
 func (c *Conn) PlaintextMax() int { return int(c.sealMax) }
 
 // SealAppend appends plain to dst in as many records as it needs; nothing for an
-// empty plain. Output that waits goes in front. The connection must be
+// empty plain. Output that waits goes in front, and between two records there may
+// be KeyUpdateBytes; HasOutput may be true afterwards. The connection must be
 // established and not closed by us.
 func (c *Conn) SealAppend(dst, plain []byte) []byte {
 	c.mustSeal()
-	dst = c.AppendOutput(dst)
 	for len(plain) > 0 {
+		dst = c.AppendOutput(dst)
 		n := min(len(plain), int(c.sealMax))
 		dst = c.out.SealAppend(dst, record.ApplicationData, plain[:n])
 		plain = plain[n:]
-		if c.sealedAll() {
-			dst = c.AppendOutput(dst)
-		}
+		c.sealedAll()
 	}
 	return dst
 }

@@ -137,7 +137,13 @@ func TestKeyLimit(t *testing.T) {
 		c.readBytes(c.conn.SealInPlace(rec, 1))
 		c.read()
 	}
-	c.readBytes(c.conn.SealAppend(nil, make([]byte, 10*record.PlaintextMax)))
+	room := make([]byte, 0, 10*(record.PlaintextMax+RecordOverhead)+3*KeyUpdateBytes)
+	sealed := c.conn.SealAppend(room, make([]byte, 10*record.PlaintextMax))
+	if len(sealed) != cap(room) || &sealed[0] != &room[:1][0] {
+		t.Errorf("%d bytes of three keys, want %d", len(sealed), cap(room))
+	}
+	c.readBytes(sealed)
+	c.read()
 	if got := len(c.flight) - before; got != 10 {
 		t.Errorf("%d key updates in 30 records of 3 a key", got)
 	}

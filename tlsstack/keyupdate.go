@@ -80,15 +80,13 @@ func (c *Conn) updateWriteKey() {
 }
 
 // sealedAll is called after each sealed record: it changes keys when the current
-// one has sealed what it may (RFC 9846, 5.5), and reports whether it did.
-func (c *Conn) sealedAll() bool {
+// one has sealed what it may (RFC 9846, 5.5).
+func (c *Conn) sealedAll() {
 	limit := c.suite.SealsMax
 	if own := c.cfg.RecordsPerKeyMax; own != 0 && own < limit {
 		limit = own
 	}
-	if c.out.Sequence() < limit {
-		return false
+	if c.out.Sequence() >= limit {
+		c.updateWriteKey()
 	}
-	c.updateWriteKey()
-	return true
 }

@@ -31,10 +31,26 @@ const (
 	fillSpare = 512
 )
 
-// room makes c.out able to take n bytes more. It is false when they do not fit
-// until what is there was sent, or until others give memory back; the connection
-// is then woken by Sent or by the worker.
+// room makes c.out able to take n bytes more, behind what the TLS machine wants
+// sent: that was sealed before, so it goes first, or nothing goes. It is false when
+// they do not fit until what is there was sent, or until others give memory back; the
+// connection is then woken by Sent or by the worker.
 func (c *conn) room(n int) bool {
+	first := 0
+	if c.on.tls {
+		first = c.tls.OutputLen()
+	}
+	if !c.space(first + n) {
+		return false
+	}
+	if first > 0 {
+		c.out = c.tls.AppendOutput(c.out)
+	}
+	return true
+}
+
+// space makes c.out able to take n bytes more.
+func (c *conn) space(n int) bool {
 	need := len(c.out) + n
 	if need <= cap(c.out) {
 		return true
@@ -117,10 +133,15 @@ func (c *conn) recordMax() int {
 	return outBytesMax
 }
 
-// wireSize is the number of bytes that n bytes of plaintext take on the wire.
+// wireSize is the most bytes that n bytes of plaintext take on the wire: between two
+// records the key may have to be changed.
 func (c *conn) wireSize(n int) int {
 	max := c.recordMax()
-	return n + (n+max-1)/max*c.overhead()
+	size := n + (n+max-1)/max*c.overhead()
+	if n > max {
+		size += tlsstack.KeyUpdateBytes
+	}
+	return size
 }
 
 // plainFitting is the number of plaintext bytes that fit into n on the wire.
@@ -129,6 +150,9 @@ func (c *conn) plainFitting(n int) int {
 		return max(n, 0)
 	}
 	full := c.recordMax() + tlsstack.RecordOverhead
+	if n > full {
+		n = max(n-tlsstack.KeyUpdateBytes, full)
+	}
 	fit := n / full * c.recordMax()
 	if tail := n%full - tlsstack.RecordOverhead; tail > 0 {
 		fit += tail
@@ -148,14 +172,14 @@ func (c *conn) write(p []byte) {
 // takeTLSOutput appends what the TLS machine wants sent: its flight, alerts,
 // tickets, KeyUpdates. They were sealed in this order, so they go first.
 func (c *conn) takeTLSOutput() {
-	if c.on.tls && !c.filling && c.tls.HasOutput() && c.room(c.tls.OutputLen()) {
-		c.out = c.tls.AppendOutput(c.out)
+	if c.on.tls && !c.filling && c.tls.HasOutput() {
+		c.room(0)
 	}
 }
 
 // notifyClose appends close_notify, once, when there is room.
 func (c *conn) notifyClose() {
-	if c.on.tls && !c.notified && c.room(c.tls.OutputLen()+closeNotifyBytesMax) {
+	if c.on.tls && !c.notified && c.room(closeNotifyBytesMax) {
 		c.out = c.tls.AppendCloseNotify(c.out)
 		c.notified = true
 	}
@@ -229,7 +253,7 @@ func (c *conn) wasSent(err error) {
 	c.produce()
 	switch {
 	case c.stage >= stageClosed:
-	case len(c.out) > 0 || c.stage == stageClosing:
+	case len(c.out) > 0 || c.stage == stageClosing || c.on.tls && c.tls.HasOutput():
 		c.w.markDirty(c)
 	case c.stage == stageOpen && c.x == nil:
 		c.waitForRequest()
