@@ -64,6 +64,7 @@ const (
 	ReasonClientCertMissing
 	ReasonClientCertMalformed
 	ReasonClientCertUnsupported
+	ReasonClientCertKeyLong
 	ReasonClientCertUsage
 	ReasonClientCertWeak
 	ReasonClientCertExpired
@@ -120,6 +121,7 @@ var reasons = [reasonCount]struct {
 	ReasonClientCertMissing:        {wire.AlertCertificateRequired, "RFC 9846, 4.5.1.3", "client sent no certificate"},
 	ReasonClientCertMalformed:      {wire.AlertDecodeError, "RFC 9846, 4.5.1.3", "client certificate cannot be parsed"},
 	ReasonClientCertUnsupported:    {wire.AlertUnsupportedCertificate, "RFC 9846, 4.5.1.3", "client certificate of an unsupported kind"},
+	ReasonClientCertKeyLong:        {wire.AlertUnsupportedCertificate, "RFC 9846, 4.5.1.3", "RSA key of more than 8192 bits in the client's certificates"},
 	ReasonClientCertUsage:          {wire.AlertUnsupportedCertificate, "RFC 9846, 4.5.1.2", "client certificate is not for signing"},
 	ReasonClientCertWeak:           {wire.AlertBadCertificate, "RFC 9846, 4.5.1.3", "client certificate signed with MD5 or SHA-1"},
 	ReasonClientCertExpired:        {wire.AlertCertificateExpired, "RFC 9846, 4.5.1.3", "client certificate expired or not yet valid"},

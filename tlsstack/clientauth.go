@@ -2,6 +2,7 @@ package tlsstack
 
 import (
 	"bytes"
+	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/pem"
@@ -163,6 +164,11 @@ func (c *Conn) clientCertificate(now time.Time, msg []byte) *Error {
 	return nil
 }
 
+// clientRSABitsMax is the longest RSA key taken of a client, its authorities' included:
+// checking a signature takes some 3 ms with it, and seconds with the longest that fits
+// into a chain.
+const clientRSABitsMax = 8192
+
 // identify parses and verifies a chain, and copies it out of the message.
 func (c *Conn) identify(now time.Time, chain [][]byte) (*ClientIdentity, *Error) {
 	identity := &ClientIdentity{Chain: make([][]byte, len(chain))}
@@ -171,6 +177,9 @@ func (c *Conn) identify(now time.Time, chain [][]byte) (*ClientIdentity, *Error)
 		cert, err := x509.ParseCertificate(bytes.Clone(der)) // what is parsed aliases it
 		if err != nil {
 			return nil, refuseCause(ReasonClientCertMalformed, err)
+		}
+		if k, ok := cert.PublicKey.(*rsa.PublicKey); ok && k.N.BitLen() > clientRSABitsMax {
+			return nil, refuse(ReasonClientCertKeyLong)
 		}
 		parsed[i], identity.Chain[i] = cert, cert.Raw
 	}

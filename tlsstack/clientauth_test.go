@@ -2,6 +2,7 @@ package tlsstack
 
 import (
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
@@ -48,6 +49,22 @@ func selfSigned(t *testing.T) []byte {
 	return der
 }
 
+// longRSA is a certificate with an RSA key of so many bits, which nobody has the
+// private half of.
+func longRSA(t *testing.T, bits uint) []byte {
+	t.Helper()
+	n := new(big.Int).Lsh(big.NewInt(1), bits-1)
+	public := &rsa.PublicKey{N: n.SetBit(n, 0, 1), E: 65537}
+	template := &x509.Certificate{SerialNumber: big.NewInt(9), Subject: pkix.Name{CommonName: "long"},
+		NotBefore: testTime.AddDate(0, -1, 0), NotAfter: testTime.AddDate(0, 1, 0)}
+	ca := sharedCA()
+	der, err := x509.CreateCertificate(rand.Reader, template, ca.cert, public, ca.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
 func TestClientCertificates(t *testing.T) {
 	good := clientLeaf(t, keyP256, nil)
 	cases := map[string]struct {
@@ -60,6 +77,9 @@ func TestClientCertificates(t *testing.T) {
 		"stranger":         {[][]byte{selfSigned(t)}, wire.AlertUnknownCA},
 		"garbage":          {[][]byte{[]byte("garbage")}, wire.AlertDecodeError},
 		"garbage behind":   {[][]byte{good, []byte("garbage")}, wire.AlertDecodeError},
+		"long RSA behind":  {[][]byte{good, longRSA(t, 8192)}, 0},
+		"longer RSA":       {[][]byte{longRSA(t, 8193)}, wire.AlertUnsupportedCertificate},
+		"longest behind":   {[][]byte{good, longRSA(t, 200000)}, wire.AlertUnsupportedCertificate},
 		"seventeen":        {manyCopies(good, 17), wire.AlertBadCertificate},
 		"over the limit":   {manyCopies(make([]byte, 4<<10), 10), wire.AlertDecodeError},
 		"expired":          {[][]byte{clientLeaf(t, keyP256, func(c *x509.Certificate) { c.NotAfter = testTime.Add(-time.Hour) })}, wire.AlertCertificateExpired},
