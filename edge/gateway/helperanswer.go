@@ -193,6 +193,9 @@ func helpRespond(t *bpfvm.Task) (uint64, bool) {
 	if !ok {
 		return 0, true
 	}
+	if len(r.changes.arena)+len(mediaType) > changesBytesMax {
+		return fails(errNoSpace)
+	}
 	if !isFinalStatus(status) || !isFieldValue(mediaType) {
 		return fails(errInvalid)
 	}

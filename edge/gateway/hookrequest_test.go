@@ -130,6 +130,7 @@ no ja4 -2
 hello -1
 bad status -22
 bad type -22
+long type -28
 long body -7
 `
 	if got := string(bodyOf(t, resp)); got != want {

@@ -276,7 +276,9 @@ static long (*edge_request_body)(__u64 offset, char *buffer, __u64 size) = (void
  * it is good: no further program of the hook runs, and the site is not asked.
  * type is the Content-Type, none if its length is 0. -EDGE_EINVAL for a status
  * outside 200 to 599 or a malformed type, -EDGE_E2BIG for a body of more than
- * 262,144 bytes. A status that has no body (204, 304) is sent without one. */
+ * 262,144 bytes, -EDGE_ENOSPC for a type that with the fields that were changed
+ * comes to more than 16,384. A status that has no body (204, 304) is sent without
+ * one. */
 static long (*edge_respond)(__u32 status, const char *type, __u64 type_length, const char *body, __u64 length) = (void *)1400;
 
 /* edge_proxy has an application answer, in edge/request alone, and does not return if

@@ -43,6 +43,7 @@ int errors(struct edge_ctx *ctx)
 	RESULT("hello", edge_hello_drop());
 	RESULT("bad status", edge_respond(199, "", 0, "", 0));
 	RESULT("bad type", edge_respond(200, EDGE_STR("a\nb"), "", 0));
+	RESULT("long type", edge_respond(200, big, 16385, "", 0));
 	RESULT("long body", edge_respond(200, "", 0, big, 262145));
 	edge_respond(200, EDGE_STR("text/plain"), t.at, t.length);
 	return EDGE_NEXT;
