@@ -92,6 +92,7 @@ func TestAccessLogLine(t *testing.T) {
 func TestDatesAfterASleep(t *testing.T) {
 	b, lines := newLogBench(t)
 	p := b.plain.Dial()
+	b.sim.Advance(2 * restAfter)
 	b.sim.Sleep(5 * time.Second)
 	now := b.sim.Wall()
 	p.Write("GET /thousand.bin HTTP/1.1\r\nHost: a\r\n\r\n")
