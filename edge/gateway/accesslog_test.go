@@ -92,10 +92,10 @@ func TestAccessLogLine(t *testing.T) {
 func TestDatesAfterASleep(t *testing.T) {
 	b, lines := newLogBench(t)
 	p := b.plain.Dial()
-	b.sim.Advance(2 * restAfter)
+	p.Write("GET /thousand.bin HTTP/1.1\r\nHost: a\r\n\r")
 	b.sim.Sleep(5 * time.Second)
-	now := b.sim.Wall()
-	p.Write("GET /thousand.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+	now := b.sim.Wall().Add(5 * time.Second)
+	p.Write("\n") // which comes in one piece
 	b.sim.Idle()
 	got := p.Read()
 	if want := now.UTC().Format("\r\nDate: Mon, 02 Jan 2006 15:04:05 GMT\r\n"); !strings.Contains(string(got), want) {

@@ -73,6 +73,9 @@ func (s *Reactor) Step() bool {
 	moved := s.moveBytes()
 	moved = s.runPosted() || moved
 	events := s.events()
+	if len(events) > 0 {
+		s.clock.wake()
+	}
 	for _, e := range events {
 		if sl := s.slots.Find(e.sock); sl != nil {
 			s.complete(sl, e.kind)
