@@ -103,7 +103,7 @@ func TestUnixSocketOverAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	writeFile(t, path, []byte("precious"))
 	status, _, errs := outcome(t, "serve", "--dev", "--state-dir", t.TempDir(), "--listen", "127.0.0.1:0", "--http", "unix:"+path)
-	if status != 1 || !strings.Contains(errs, path) {
+	if status != 1 || !strings.Contains(errs, path) || !strings.Contains(errs, "no socket") || strings.Contains(errs, "port") {
 		t.Errorf("status %d\n%s", status, errs)
 	}
 	if got := string(readFile(t, path)); got != "precious" {

@@ -43,7 +43,7 @@ type Timeouts struct {
 	Idle      time.Duration // between requests
 	Write     time.Duration // of an answer, without MinRate being met
 	Request   time.Duration // one request from its first byte to its answer's last; 0: no limit
-	Connect   time.Duration // to a relay's target
+	Connect   time.Duration // to a relay's target or an application
 	Answer    time.Duration // for an application to begin its answer, and between two pieces of it
 	RelayIdle time.Duration // a relayed connection on which nothing moves
 	ProxyWait time.Duration // a request for one of Limits.ProxyConnections
@@ -193,7 +193,7 @@ var timeoutRows = []timeoutRow{
 	// Three tries of a SYN that is lost (1, 2 and 4 s), and no more: the client
 	// waits with us.
 	{"connect-timeout", func(t *Timeouts) *time.Duration { return &t.Connect }, false, 8 * time.Second,
-		"longest a relay's target may take to answer a connection"},
+		"longest a relay's target or an application may take to answer a connection"},
 	// What people wait for a page at all. A queue that is longer than this grows
 	// faster than it is worked off.
 	{"proxy-wait-timeout", func(t *Timeouts) *time.Duration { return &t.ProxyWait }, false, 5 * time.Second,

@@ -189,17 +189,29 @@ func listenError(address string, err error) error {
 	return fmt.Errorf("cannot listen on %s: %w%s", address, err, hint)
 }
 
+// listenUnixError is listenError for a unix socket.
+func listenUnixError(path string, err error) error {
+	hint := ""
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		hint = ": another program serves there, or it is a file that is no socket"
+	case errors.Is(err, syscall.EACCES):
+		hint = ": its folder does not let us make files"
+	}
+	return fmt.Errorf("cannot listen on unix:%s: %w%s", path, err, hint)
+}
+
 // ListenUnix opens a listening unix socket at path; a leading @ is the abstract
 // namespace. A socket file left over by a process that is gone is replaced, one
 // that somebody listens on is not.
 func ListenUnix(path string, mode os.FileMode) (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return -1, listenError("unix:"+path, os.NewSyscallError("socket", err))
+		return -1, listenUnixError(path, os.NewSyscallError("socket", err))
 	}
 	if err := bindUnix(fd, path, mode); err != nil {
 		_ = unix.Close(fd)
-		return -1, listenError("unix:"+path, err)
+		return -1, listenUnixError(path, err)
 	}
 	return fd, nil
 }

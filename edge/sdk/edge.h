@@ -56,7 +56,9 @@ typedef long long __s64;
  *
  *	edge/hello     the ClientHello is here, nothing is computed or sent yet
  *	edge/request   the request head is here, nothing answers it yet
- *	edge/response  the answer's status and fields are known, nothing is written
+ *	edge/response  the answer's status and fields are known, nothing is written; not
+ *	               for what is refused before there is a request (malformed, too
+ *	               large) and for what a failed program is answered
  *
  * Programs of a hook run in the order of their files' names (those of the command
  * line first), and within a file of their own names.
