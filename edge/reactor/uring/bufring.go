@@ -59,7 +59,7 @@ func newBufRing(r *ring, o reactor.Options, pool *reactor.Buffers, entries, mem 
 		mem:     mem,
 		max:     o.RecvBuffers,
 		target:  min(lentLeast, o.RecvLent),
-		holds:   holds{pool: pool},
+		holds:   newHolds(pool),
 	}
 	reg := giouring.BufReg{
 		RingAddr:    uint64(uintptr(unsafe.Pointer(&entries[0]))),

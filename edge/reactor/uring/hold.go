@@ -6,14 +6,22 @@ import "edge/edge/reactor"
 
 // What comes in for a paused socket is held back in the buffer it came in. When
 // that would leave too few buffers for the others, it is moved to memory of the
-// pool, so that any number of paused sockets starve nobody.
+// pool, so that any number of paused sockets starve nobody; as long as that leaves
+// the pool enough for what they wait for.
 
 // holds is the books of what is held back.
 type holds struct {
 	pool   *reactor.Buffers
+	leave  int      // bytes of the pool that copies leave alone
 	notes  []note   // by buffer number
 	copies []copied // numbered on from the buffers
 	free   []int32  // copies not used
+}
+
+// newHolds makes the books of copies that leave an eighth of the pool alone, and three
+// buffers of the largest size at the least: output needs some of it to go on.
+func newHolds(pool *reactor.Buffers) holds {
+	return holds{pool: pool, leave: max(pool.Available()/8, 3*reactor.BufferBytesMax)}
 }
 
 // manyHeld says that a quarter of the buffers is held back, kept or on its way.
@@ -69,7 +77,7 @@ func (b *bufRing) shift(head, tail *int32) (id, n int) {
 // move copies n bytes of buffer id to the pool and gives the buffer back. The
 // number of the copy comes back, or id when the pool has no room.
 func (b *bufRing) move(id, n int) int {
-	if n > reactor.BufferBytesMax {
+	if n > reactor.BufferBytesMax || b.holds.pool.Available() <= b.holds.leave {
 		return id
 	}
 	mem := b.holds.pool.Get(n)
