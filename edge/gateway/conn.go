@@ -348,6 +348,21 @@ func (w *worker) growBuffer(buf *[]byte, b []byte) bool {
 	return true
 }
 
+// fitBuffer moves what is left in a pooled buffer, which may have to wait, to a smaller
+// one that takes it.
+func (w *worker) fitBuffer(buf *[]byte) {
+	b := w.r.Buffers().Get(len(*buf))
+	switch {
+	case b == nil:
+	case cap(b) < cap(*buf):
+		b = append(b, *buf...)
+		w.r.Buffers().Put(*buf)
+		*buf = b
+	default:
+		w.r.Buffers().Put(b)
+	}
+}
+
 // release gives a buffer back.
 func (c *conn) release(buf *[]byte) {
 	if *buf != nil {

@@ -275,11 +275,19 @@ func (u *upstream) waits() bool { return len(u.held) > 0 || len(u.queue) > 0 }
 
 // hold keeps b until there is room for it; true: in the buffer it came in.
 func (u *upstream) hold(b []byte, id reactor.BufID) (kept bool) {
-	if len(u.queue) == 0 && u.w.growBuffer(&u.held, b) {
+	if len(u.queue) == 0 && u.mayCopy(len(b)) && u.w.growBuffer(&u.held, b) {
 		return false
 	}
 	u.queue = append(u.queue, upstreamChunk{b, id})
 	return true
+}
+
+// mayCopy says that n bytes more may be held in a copy. Copies leave alone what output
+// may take, and what comes in beside it: else all memory could be theirs, and none left
+// for them to go on with.
+func (u *upstream) mayCopy(n int) bool {
+	leave := max(2*u.w.inputReserve, 3*reactor.BufferBytesMax)
+	return len(u.held)+n <= cap(u.held) || u.w.r.Buffers().Available() > leave
 }
 
 // pump goes on with what waited for room in the client's output.

@@ -70,6 +70,8 @@ func (u *upstream) takeHead(b []byte) int {
 	if n == 0 { // all of it is looked at again
 		if u.in = u.in[:before]; before == 0 {
 			u.release(&u.in)
+		} else {
+			u.w.fitBuffer(&u.in)
 		}
 		return 0
 	}
