@@ -35,14 +35,13 @@ type Group struct {
 	balance Balance
 	policy  HealthPolicy
 	members []member
-	turn    int // where LeastConnections begins to look
 }
 
 // member is one target of a group.
 type member struct {
 	health
 	weight int
-	credit int    // of the smooth round robin
+	credit int    // of taking turns
 	active int    // requests under way
 	out    bool   // active checks found it down
 	seed   uint64 // for Hash: of the target's name without its weight, so that a change of that moves few keys
@@ -194,9 +193,14 @@ func (g *Group) open(i int, tried Set, now time.Duration) bool {
 // roundRobin gives each open target its weight in credit and takes the sum from
 // the richest, which is chosen: the turns of a heavy target are spread out.
 func (g *Group) roundRobin(tried Set, now time.Duration) int {
+	return g.inTurn(func(i int) bool { return g.free(i) && g.open(i, tried, now) })
+}
+
+// inTurn is roundRobin among the targets that among says yes to.
+func (g *Group) inTurn(among func(i int) bool) int {
 	best, sum := -1, 0
 	for i := range g.members {
-		if !g.free(i) || !g.open(i, tried, now) {
+		if !among(i) {
 			continue
 		}
 		m := &g.members[i]
@@ -212,24 +216,23 @@ func (g *Group) roundRobin(tried Set, now time.Duration) int {
 	return best
 }
 
-// leastConnections compares active/weight without dividing, and lets equals take
-// turns.
+// leastConnections compares active/weight without dividing, and has equals take
+// turns, by weight.
 func (g *Group) leastConnections(tried Set, now time.Duration) int {
-	best := -1
-	for n := range g.members {
-		i := (g.turn + n) % len(g.members)
-		if !g.free(i) || !g.open(i, tried, now) {
-			continue
+	var least *member
+	for i := range g.members {
+		if m := &g.members[i]; g.free(i) && g.open(i, tried, now) && (least == nil || m.active*least.weight < least.active*m.weight) {
+			least = m
 		}
+	}
+	if least == nil {
+		return -1
+	}
+	active, weight := least.active, least.weight
+	return g.inTurn(func(i int) bool {
 		m := &g.members[i]
-		if best < 0 || m.active*g.members[best].weight < g.members[best].active*m.weight {
-			best = i
-		}
-	}
-	if best >= 0 {
-		g.turn = best + 1
-	}
-	return best
+		return m.active*weight == active*m.weight && g.free(i) && g.open(i, tried, now)
+	})
 }
 
 // byHash is rendezvous hashing: every target draws a number out of the key, and

@@ -49,16 +49,31 @@ func TestRoundRobin(t *testing.T) {
 
 func TestLeastConnections(t *testing.T) {
 	g := group(LeastConnections, 1, 1, 2)
-	g.pick(t, "all idle", 0, 0, 0)
-	g.pick(t, "next idle", 0, 0, 1)
-	g.pick(t, "last idle", 0, 0, 2)
+	g.pick(t, "all idle", 0, 0, 2)
+	g.pick(t, "next idle", 0, 0, 0)
+	g.pick(t, "last idle", 0, 0, 1)
 	g.pick(t, "1/2 is less than 1", 0, 0, 2)
-	g.pick(t, "all equal, in turn", 0, 0, 0)
-	g.Done(1)
-	g.pick(t, "one ended", 0, 0, 1)
+	g.pick(t, "all equal, in turn", 0, 0, 1)
+	g.Done(0)
+	g.pick(t, "one ended", 0, 0, 0)
 	g.Done(2)
 	g.Done(2)
 	g.pick(t, "two ended on the heavy one", 0, 0, 2)
+}
+
+// Where requests come one after the other all targets are idle, and weights count
+// all the same.
+func TestLeastConnectionsOfIdleTargets(t *testing.T) {
+	g := group(LeastConnections, 3, 1)
+	var got [2]int
+	for range 40 {
+		i, _ := g.Pick(0, 0, 0)
+		got[i]++
+		g.Done(i)
+	}
+	if got != [2]int{30, 10} {
+		t.Errorf("%v of 40 requests for weights 3 and 1", got)
+	}
 }
 
 func TestTried(t *testing.T) {
