@@ -74,8 +74,8 @@ func (r *Reactor) turn(n int) {
 	r.deliver()
 	r.acceptAll()
 	r.receive()
-	r.TrimLater()
 	r.expire()
+	r.TrimLater()
 	r.Handler.TurnEnd()
 }
 

@@ -107,8 +107,8 @@ func (r *Reactor) turn() {
 	r.ring.seen(head)
 	r.gather.reaped()
 	r.deliverResumed()
-	r.TrimLater()
 	r.expire()
+	r.TrimLater()
 	r.Handler.TurnEnd()
 }
 
