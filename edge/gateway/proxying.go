@@ -109,7 +109,7 @@ func (c *conn) front(x *exchange) *proxy.Front {
 	w, f := c.w, &c.w.front
 	*f = proxy.Front{Peer: c.peer.Addr(), TLS: c.on.tls}
 	f.Trusted = w.server.trust.Has(f.Peer)
-	f.Client = w.server.trust.Client(f.Peer, &x.req.Header)
+	f.Client = c.clientOf(x).Addr()
 	if c.on.tls {
 		f.ECH = append(w.echText[:0], c.ech.String()...)
 		w.echText = f.ECH
