@@ -7,9 +7,9 @@ import (
 	"edge/edge/reactor/sim"
 )
 
-// TestProxiedRequestAllocatesNothing: once connections are there, neither the way
-// of a request to the application nor that of its answer takes memory.
-func TestProxiedRequestAllocatesNothing(t *testing.T) {
+// warmProxied is a client's connection and one to an application, over which a request
+// was answered; cold ends them.
+func warmProxied(t testing.TB) (c *conn, u *upstream, cold func()) {
 	b := newProxyBench(t, benchOptions{sim: sim.Options{Calm: true}}, false)
 	app := b.sim.Serve(appOne)
 	p := b.plain.Dial()
@@ -19,50 +19,54 @@ func TestProxiedRequestAllocatesNothing(t *testing.T) {
 	conn.Write(okAnswer)
 	b.sim.Idle()
 	exchanged(t, p.Read(), "GET")
-	c := b.onlyConn()
-	u := onlyUpstream(b)
+	c, u = b.onlyConn(), onlyUpstream(b)
+	return c, u, func() {
+		if c.x != nil || u.c != nil {
+			t.Error("a request is still under way")
+		}
+		c.dirty, u.dirty = false, false
+		b.w.dirty, b.w.dirtyUps = b.w.dirty[:0], b.w.dirtyUps[:0]
+		p.Close()
+		conn.Close()
+		b.done()
+	}
+}
+
+// passOver has a request answered that is in in, by the answer in back, as if both
+// were sent at once. Both are overwritten.
+func passOver(t testing.TB, c *conn, u *upstream, in, back []byte) {
+	c.received(in, 0)
+	u.release(&u.out)
+	u.asked = true // as if it was sent
+	u.received(back, 0)
+	if len(c.out) == 0 {
+		t.Fatal("no answer")
+	}
+	c.release(&c.out)
+	c.unsent = 0
+}
+
+// TestProxiedRequestAllocatesNothing: once connections are there, neither the way
+// of a request to the application nor that of its answer takes memory.
+func TestProxiedRequestAllocatesNothing(t *testing.T) {
+	c, u, cold := warmProxied(t)
 	raw, answer := []byte(get("/api/x?y")), []byte(okAnswer)
 	in, back := make([]byte, len(raw)), make([]byte, len(answer))
 	allocs := testing.AllocsPerRun(200, func() {
 		copy(in, raw)
-		c.received(in, 0)
-		u.release(&u.out)
-		u.asked = true // as if it was sent
 		copy(back, answer)
-		u.received(back, 0)
-		if len(c.out) == 0 {
-			t.Fatal("no answer")
-		}
-		c.release(&c.out)
-		c.unsent = 0
+		passOver(t, c, u, in, back)
 	})
 	if allocs != 0 {
 		t.Errorf("%v allocations per request", allocs)
 	}
-	if c.x != nil || u.c != nil {
-		t.Error("a request is still under way")
-	}
-	c.dirty, u.dirty = false, false
-	b.w.dirty, b.w.dirtyUps = b.w.dirty[:0], b.w.dirtyUps[:0]
-	p.Close()
-	conn.Close()
-	b.done()
+	cold()
 }
 
 // BenchmarkProxiedRequest is the way of a small request to an application and of
 // its answer back, without the reactor and without TLS.
 func BenchmarkProxiedRequest(b *testing.B) {
-	bench := newProxyBench(b, benchOptions{sim: sim.Options{Calm: true}}, false)
-	app := bench.sim.Serve(appOne)
-	p := bench.plain.Dial()
-	p.Write(get("/api"))
-	conn := app.Accept("the first request")
-	request(b, bench, conn)
-	conn.Write(okAnswer)
-	bench.sim.Idle()
-	p.Read()
-	c := bench.onlyConn()
-	u := onlyUpstream(bench)
+	c, u, cold := warmProxied(b)
 	raw := []byte("GET /api/174.html HTTP/1.1\r\nHost: localhost:8443\r\n\r\n")
 	answer := []byte("HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Tue, 01 Dec 2026 02:00:00 GMT\r\n" +
 		"Content-Type: text/html\r\nContent-Length: 174\r\nLast-Modified: Mon, 30 Nov 2026 20:00:00 GMT\r\n" +
@@ -70,22 +74,10 @@ func BenchmarkProxiedRequest(b *testing.B) {
 	in, back := make([]byte, len(raw)), make([]byte, len(answer))
 	for b.Loop() {
 		copy(in, raw)
-		c.received(in, 0)
-		u.release(&u.out)
-		u.asked = true // as if it was sent
 		copy(back, answer)
-		u.received(back, 0)
-		c.release(&c.out)
-		c.unsent = 0
+		passOver(b, c, u, in, back)
 	}
-	if c.x != nil || u.c != nil {
-		b.Error("a request is still under way")
-	}
-	c.dirty, u.dirty = false, false
-	bench.w.dirty, bench.w.dirtyUps = bench.w.dirty[:0], bench.w.dirtyUps[:0]
-	p.Close()
-	conn.Close()
-	bench.done()
+	cold()
 }
 
 // TestSlowReadersHoldNoReceiveBuffers: receive buffers are few and serve every
